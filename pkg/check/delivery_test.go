@@ -110,7 +110,7 @@ func TestFailedCorrections(t *testing.T) {
 		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "pruned"},
 			{Record: d.Release, Status: tc.status}}
 		in := inputOf(d, evaluate.Ready)
-		if got := FailedCorrections(in.Deployments[0]); got != tc.want {
+		if got := failedCorrections(in.Deployments[0]); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
 		}
 	}

@@ -111,7 +111,7 @@ func (in *Input) addAbsent(out *expectedClusters, b *v1alpha1.Bundle, c *v1alpha
 		return false
 	case !in.rolloutPending(b):
 		out.absent = append(out.absent, "bundle "+facts.Key(b)+" on cluster "+facts.Key(c))
-	case inRollout && !facts.Failed(b) && !UnresolvedChart(b):
+	case inRollout && !facts.Failed(b) && !unresolvedChart(b):
 		out.pending = append(out.pending, "bundle "+facts.Key(b))
 	default:
 		return false

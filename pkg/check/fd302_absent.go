@@ -20,7 +20,7 @@ func (in *pass) absent() {
 		for r := range in.Targets(b).Results() {
 			if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
 				in.lacks(b, r.Cluster.Cluster) {
-				in.absentDeployment(b, r)
+				in.report(in.absentDeployment(b, r))
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func pending(b *v1alpha1.Bundle) string {
 		return "an error of the bundle stops it"
 	case !facts.Observed(b):
 		return "Fleet has not processed the spec of the bundle yet"
-	case UnresolvedChart(b):
+	case unresolvedChart(b):
 		return "its chart version is not an exact version yet"
 	// Fleet can leave an old number of pending targets in the status. It then counts more targets than there are
 	// (docs/fleet-behavior.md, 5.5).
@@ -62,9 +62,9 @@ func pending(b *v1alpha1.Bundle) string {
 // exactVersion is a chart version that the controller deploys. It refuses constraints.
 var exactVersion = regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-+][0-9A-Za-z.+-]*)?$`)
 
-// UnresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not
+// unresolvedChart reports whether the chart version of the Bundle of a HelmOp is not an exact version: Fleet does not
 // deploy it then.
-func UnresolvedChart(b *v1alpha1.Bundle) bool {
+func unresolvedChart(b *v1alpha1.Bundle) bool {
 	if len(b.Spec.HelmOpOptions) == 0 || b.Spec.Helm == nil {
 		return false
 	}
@@ -84,9 +84,9 @@ func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 	return known && in.BundleDeployment(namespace+"/"+b.Name) == nil
 }
 
-func (in *pass) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) {
+func (in *Input) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) Finding {
 	f := Finding{
-		Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
+		Code: "FD302", Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
 		Settle: in.Unchanged(append(related(b, r.Cluster.Cluster),
@@ -96,5 +96,6 @@ func (in *pass) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) {
 	n := b.Status.Summary.DesiredReady
 	f.sayIf(n > 0, "the status of the bundle counts "+facts.Count(n, "target"))
 	f.sayIf(b.Spec.Paused, "the bundle is paused, which does not prevent the creation of a BundleDeployment")
-	in.report(f, in.Commands.ExplainTargets(b))
+	f.Remedies = append(f.Remedies, in.Commands.ExplainTargets(b))
+	return f
 }

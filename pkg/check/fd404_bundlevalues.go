@@ -5,12 +5,20 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
 func (in *pass) bundleValues(o *valuesOwner) {
+	if f, broken := in.brokenBundleValues(o); broken {
+		in.report(f)
+	}
+}
+
+// brokenBundleValues returns the finding that the controller updates no target of a Bundle because of its values.
+func (in *Input) brokenBundleValues(o *valuesOwner) (Finding, bool) {
 	if !brokenValues(o.result.State) || o.result.Reason == values.Equal {
-		return
+		return Finding{}, false
 	}
 	what, evidence, next := "does not have the stated hash", []string{o.why()}, in.writeBundleValues(o)
 	switch o.result.State {
@@ -26,5 +34,6 @@ func (in *pass) bundleValues(o *valuesOwner) {
 	if g, observed := o.bundle.Generation, o.bundle.Status.ObservedGeneration; observed < g {
 		f.say("the controller has observed generation %d of %d", observed, g)
 	}
-	in.report(f, next)
+	f.Code, f.Remedies = "FD404", []remedy.Remedy{next}
+	return f, true
 }

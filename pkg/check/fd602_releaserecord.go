@@ -20,16 +20,25 @@ import (
 )
 
 func (in *pass) releaseRecord(d *evaluate.BundleDeployment) {
+	for _, t := range in.recordProblems(d) {
+		in.report(in.recordProblem(d, t))
+	}
+}
+
+// recordProblems returns the problems of the release of a bundle deployment that do not follow from another one.
+func (in *Input) recordProblems(d *evaluate.BundleDeployment) []directory.RecordProblem {
+	var out []directory.RecordProblem
 	failure, failed := lastFailure(d)
 	for _, t := range d.RecordProblems {
 		switch {
 		case in.InProgress(&d.Deployment, t):
 		case failed && t.Status == release.StatusFailed && t.Record != failure.Record: // an earlier try
-		case failed && t.Status == pruned && FailedCorrections(d): // the cause is why the corrections fail
+		case failed && t.Status == pruned && failedCorrections(d): // the cause is why the corrections fail
 		default:
-			in.recordProblem(d, t)
+			out = append(out, t)
 		}
 	}
+	return out
 }
 
 // pruned is the status of a revision whose record Helm has removed.
@@ -45,7 +54,8 @@ func lastFailure(d *evaluate.BundleDeployment) (last directory.RecordProblem, ok
 	return last, ok
 }
 
-func (in *pass) recordProblem(d *evaluate.BundleDeployment, t directory.RecordProblem) {
+// recordProblem returns the finding about a problem of a release.
+func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordProblem) Finding {
 	f := onDeployment(d, "%s", t.Detail)
 	if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 		f.Message = name + ": " + t.Detail
@@ -68,7 +78,7 @@ func (in *pass) recordProblem(d *evaluate.BundleDeployment, t directory.RecordPr
 			f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
 		}
 	}
-	in.report(f)
+	return f
 }
 
 // addFailure adds what a failed revision means. FD604 reports the last deploy if it failed.
@@ -111,8 +121,8 @@ func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 	return remedy.Advise("delete %s, if that loses nothing: a deploy fails in the same way while it exists", what), true
 }
 
-// FailedCorrections reports whether the agent corrects drift, and a newer revision failed.
-func FailedCorrections(d *evaluate.BundleDeployment) bool {
+// failedCorrections reports whether the agent corrects drift, and a newer revision failed.
+func failedCorrections(d *evaluate.BundleDeployment) bool {
 	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems,
 		func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
 }

@@ -3,70 +3,63 @@
 package check
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
 const waitsAfter = 15 * time.Minute
 
+// reportedElsewhere are the kinds of first steps about what is wanted, or what a finding about the Bundle reports.
+var reportedElsewhere = []StepKind{StepPaused, StepSchedule, StepTargetError, StepBundleValues, StepNotProcessed,
+	StepChartVersion, StepBundlePending}
+
 func (in *pass) notApplied() {
-	of := blocker.New(in.Facts)
+	causes := in.Causes()
 	for _, d := range in.Deployments {
-		chain := of(&d.Deployment)
-		if len(chain) == 0 || chain[0].Kind == blocker.Paused || chain[0].Kind == blocker.Schedule {
+		steps := causes.Blocked(&d.Deployment)
+		if len(steps) == 0 || slices.Contains(reportedElsewhere, steps[0].Kind) || in.mayPass(d, steps) {
 			continue
 		}
-		root := chain[len(chain)-1]
-		if in.mayPass(d, chain[0], root) {
+		if steps[0].Kind == StepRollout {
+			in.heldBack(d, steps)
 			continue
 		}
-		if chain[0].Kind == blocker.Rollout {
-			in.heldBack(d, chain)
-			continue
-		}
+		root := steps[len(steps)-1]
 		f := onDeployment(d, "%s is not applied: %s", d.Key(), reasonOf(root))
-		if root.Of.ID() != d.ID() {
-			f = onDeployment(d, "%s is not applied because of %s: %s", d.Key(), root.Of.Key(), reasonOf(root))
+		if !root.isAbout(&d.Deployment) {
+			f = onDeployment(d, "%s is not applied because of %s: %s", d.Key(), root.nameOf(), reasonOf(root))
 		}
-		f.Settle, f.Pauses, f.Follows = root.Settle, root.Pauses, in.originsOfWait(d, root)
-		for _, step := range chain[:len(chain)-1] {
-			f.Evidence = append(f.Evidence, step.Of.Key()+": "+step.Message)
+		f.Settle, f.Pauses, f.Follows = root.Settle, root.Pauses, originsOfWait(d, root)
+		for _, s := range steps[:len(steps)-1] {
+			f.Evidence = append(f.Evidence, s.nameOf()+": "+s.Message)
 		}
-		if said := in.SaidOf(root.Of, "Deployed"); root.Kind == blocker.Agent && said != "" {
-			f.Evidence = append(f.Evidence, "the last status of "+root.Of.Key()+" has an error"+said)
+		if said := in.lastError(root); said != "" {
+			f.Evidence = append(f.Evidence, said)
 		}
-		if root.Kind == blocker.Failed {
-			in.report(f, in.afterFailure(d, root)...)
-			continue
-		}
-		if a, known := in.AgentOf(root.Of.Namespace); known && root.Kind == blocker.Agent {
-			in.report(f, in.LogsOfAgent(a))
-			continue
-		}
-		in.report(f, in.Commands.ShowCauses(&d.Deployment))
+		in.report(f, in.afterWait(d, root)...)
 	}
 }
 
-// mayPass reports whether what a bundle deployment waits for may happen soon. step is the first one of the chain, and
-// root the last.
-func (in *Input) mayPass(d *evaluate.BundleDeployment, step, root blocker.Step) bool {
-	if step.Kind == blocker.Dependency {
+// mayPass reports whether what a bundle deployment waits for may happen soon.
+func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
+	step, root := steps[0], steps[len(steps)-1]
+	if step.Kind == StepDependency {
 		return !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter)
 	}
-	if root.Kind == blocker.Agent {
+	if root.Kind == StepAgent {
 		return in.mayReport(root.Of.Namespace)
 	}
 	bundle := in.Bundle(d.Bundle)
-	if step.Kind != blocker.Rollout || root.Kind == blocker.Failed || bundle == nil {
+	if step.Kind != StepRollout || root.Kind == StepFailed || bundle == nil {
 		return false
 	}
 	return !in.Passed(facts.Parsed(bundle.Reported().AsOf), waitsAfter)
@@ -84,25 +77,28 @@ func (in *Input) mayReport(namespace string) bool {
 }
 
 // heldBack reports that a rollout does not update a bundle deployment.
-func (in *pass) heldBack(d *evaluate.BundleDeployment, chain []blocker.Step) {
-	step := chain[0]
+func (in *pass) heldBack(d *evaluate.BundleDeployment, steps []Step) {
+	step := steps[0]
+	if step.Limit == "" || step.Limit == targeting.NotHeld || d.BD.Spec.DeploymentID == "" {
+		return // the limits are not known, or the controller updates it with its next run
+	}
 	f := onDeployment(d, "%s is not updated: %s", d.Key(), step.Message)
 	if len(step.Clusters) > 0 {
 		f.Message += ": " + facts.List(step.Clusters)
 	}
-	for _, s := range chain[1:] {
-		f.say("%s: %s%s%s", s.Of.Cluster, s.Message, since(s.Since), s.Said)
+	for _, s := range steps[1:] {
+		f.say("%s: %s%s%s", cmp.Or(s.Cluster, s.nameOf()), s.Message, since(s.Since), s.Said)
 	}
 	f.Settle = in.StillStaged(d.BD)
 	if step.Limit == targeting.BundleLimit {
-		in.report(f, in.Release(d.Bundle, len(step.Clusters)+1))
+		in.report(f, step.Next...)
 		return
 	}
 	in.report(f, in.Commands.ShowCauses(&d.Deployment))
 }
 
 // reasonOf is why a bundle deployment is not applied. What Fleet or Helm said comes first.
-func reasonOf(root blocker.Step) string {
+func reasonOf(root Step) string {
 	reason := root.Message + since(root.Since)
 	if said, found := strings.CutPrefix(root.Said, ": "); found {
 		return said + "; " + reason
@@ -110,11 +106,34 @@ func reasonOf(root blocker.Step) string {
 	return reason + root.Said
 }
 
+// lastError is the error in the last status of a bundle deployment whose agent does not report.
+func (in *Input) lastError(root Step) string {
+	if root.Kind != StepAgent {
+		return ""
+	}
+	said := in.SaidOf(root.Of, "Deployed")
+	if said == "" {
+		return ""
+	}
+	return "the last status of " + root.Of.Key() + " has an error" + said
+}
+
+// afterWait returns the ways to proceed for a bundle deployment that is not applied because of a root cause.
+func (in *Input) afterWait(d *evaluate.BundleDeployment, root Step) []remedy.Remedy {
+	switch root.Kind {
+	case StepFailed:
+		return in.afterFailure(d, root)
+	case StepAgent:
+		return root.Next
+	}
+	return only(in.Commands.ShowCauses(&d.Deployment))
+}
+
 // afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is
 // not applied.
-func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) []remedy.Remedy {
+func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.Remedy {
 	var out []remedy.Remedy
-	own := root.Of.ID() == d.ID()
+	own := root.isAbout(&d.Deployment)
 	if fix, ok := in.byHand(d, errorOf(root.Of)); own && ok {
 		return []remedy.Remedy{fix, in.TryNow(root.Of)}
 	}
@@ -128,25 +147,16 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root blocker.Step) [
 }
 
 // originsOfWait returns the findings about the root cause for which a bundle deployment waits.
-func (in *Input) originsOfWait(d *evaluate.BundleDeployment, root blocker.Step) []Origin {
+func originsOfWait(d *evaluate.BundleDeployment, root Step) []Origin {
 	var out []Origin
-	if root.Of.ID() != d.ID() {
+	if root.isAbout(&d.Deployment) {
+		return slices.DeleteFunc(slices.Clone(root.Findings), func(o Origin) bool { return o.Code == "FD604" })
+	}
+	if root.Of != nil {
 		out = originsAt(root.Of, "FD604")
 	}
-	switch root.Kind {
-	case blocker.Agent:
-		if a, known := in.AgentOf(root.Of.Namespace); known {
-			out = append(out, silentOrigins(a.Cluster)...)
-		}
-	case blocker.Values:
-		out = append(out, originsAt(root.Of, "FD402", "FD403")...)
-	case blocker.Content:
-		content := facts.Ref(state.Content, "", state.ContentID(root.Of.BD))
-		out = append(originsAt(root.Of, "FD601"), Origin{Code: "FD601", Object: content})
-	case blocker.Record:
-		out = append(out, originsAt(root.Of, "FD602")...)
-	case blocker.State:
-		out = append(out, notReadyOrigins(root.Of)...)
+	if root.Quoted != "" {
+		out = append(out, Origin{Code: root.Quoted, Cluster: root.Cluster, Object: root.Object})
 	}
-	return out
+	return append(out, root.Findings...)
 }

@@ -68,13 +68,13 @@ func errorOf(d *directory.Deployment) string {
 	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
 }
 
-// Refused reports whether Fleet could not deploy a bundle because of one of its objects.
-func Refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
+// refused reports whether Fleet could not deploy a bundle because of one of its objects.
+func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
 		return false
 	}
-	refused := refusedBy(d, errorOf(&d.Deployment))
-	return refused != nil && refused.Key() == o.Key()
+	named := refusedBy(d, errorOf(&d.Deployment))
+	return named != nil && named.Key() == o.Key()
 }
 
 // AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.

@@ -74,14 +74,11 @@ func TestEveryWordIsExplained(t *testing.T) {
 		{report.TopicReason, "source", "Reason"},
 		{report.TopicReason, "directory", "Problem"},
 		{report.TopicCause, "check/facts", "Cause"},
-		{report.TopicStep, "check/blocker", "Kind"},
-		{report.TopicStep, "why", "blocker.Kind"},
+		{report.TopicStep, "check", "StepKind"},
 		{report.TopicSituation, "ownership", "Situation"},
 	} {
 		for _, word := range constants(t, declared.dir, declared.typ) {
-			// The first is the end of a chain, which why shows as Objects or ReportedState; the second stays inside of
-			// resolve.
-			internal := word == "NotReady" && declared.kind == report.TopicStep || word == "VersionUnknown"
+			internal := word == "VersionUnknown" // it stays inside of resolve
 			if !internal && !slices.ContainsFunc(topics, func(x report.Topic) bool {
 				return x.Kind == declared.kind && x.Name == word
 			}) {

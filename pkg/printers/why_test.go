@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -60,9 +61,9 @@ func manyClusters() *report.Why {
 		Summary: report.WhySummary{Deployments: 25, Ready: 1, NotReady: 24},
 		Notes:   []string{"Fleet reports another number"}}
 	for i := range 12 {
-		c := report.WhyCause{Root: why.Objects, State: report.NotReady, Next: "kubectl get pods",
+		c := report.WhyCause{Root: check.StepObjects, State: report.NotReady, Next: "kubectl get pods",
 			Findings: []string{"FD101"}}
-		s := report.WhyStep{Kind: why.Objects, Object: ref("BundleDeployment", "guestbook"), Name: "guestbook",
+		s := report.WhyStep{Kind: check.StepObjects, Object: ref("BundleDeployment", "guestbook"), Name: "guestbook",
 			Cluster: "fleet-default/edge-01",
 			Message: fmt.Sprintf("configmap web/cause-%02d is not on the cluster", i), Since: "2026-01-02T03:04:05Z"}
 		for j := range 7 - min(i, 6) {

@@ -3,7 +3,7 @@
 package report
 
 import (
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
@@ -51,7 +51,7 @@ type WhySummary struct {
 // WhyCause is one root cause, with the chain of steps that leads to it.
 type WhyCause struct {
 	// Root is the kind of the last step.
-	Root blocker.Kind `json:"root" text:"word"`
+	Root check.StepKind `json:"root" text:"word"`
 	// State is NotReady, or Unknown if the data does not show whether the deployments are ready.
 	State State `json:"state" text:"keep"`
 	// Steps begin at the object. Each step is the reason of the one before it. For several deployments, they are those
@@ -80,7 +80,7 @@ type WhyDeployment struct {
 
 // WhyStep is one step of a chain.
 type WhyStep struct {
-	Kind blocker.Kind `json:"kind" text:"word"`
+	Kind check.StepKind `json:"kind" text:"word"`
 	// Object is what the step is about. Name is its name for people: that of the bundle for a BundleDeployment.
 	Object  object.Ref `json:"object" text:"name"`
 	Name    string     `json:"name" text:"name"`

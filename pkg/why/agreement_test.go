@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
@@ -150,12 +149,13 @@ func reportedState(d report.BundleDeployment) string {
 
 // expectedState returns the states that agree with the audit of a bundle deployment.
 func expectedState(d report.BundleDeployment, r *evaluate.Result) []report.State {
+	causes := check.New(facts.New(r, &redact.Quotations{}), cases.Commands, nil).Causes()
 	switch d.State {
 	case report.Ready:
 		for _, x := range r.Deployments {
 			if x.Namespace == d.Namespace && x.Name == d.Name && x.BD != nil &&
 				(x.BD.DeletionTimestamp != nil ||
-					len(blocker.New(facts.New(r, &redact.Quotations{}))(&x.Deployment)) > 0) {
+					len(causes.Blocked(&x.Deployment)) > 0) {
 				return []report.State{report.NotReady}
 			}
 		}

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -74,7 +72,7 @@ func TestCases(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	covered := map[blocker.Kind]bool{}
+	covered := map[check.StepKind]bool{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		head, open := readWhy(t, file)
@@ -114,7 +112,7 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	elsewhere := map[blocker.Kind]bool{why.NotFollowed: true, why.BundleValues: true, why.GitJob: true} // TestOther
+	elsewhere := map[check.StepKind]bool{check.StepNotFollowed: true, check.StepBundleValues: true, check.StepGitJob: true} // TestOther
 	for _, k := range kinds() {
 		if !covered[k] && !elsewhere[k] {
 			t.Errorf("no case has a step of kind %s", k)
@@ -123,11 +121,11 @@ func TestCases(t *testing.T) {
 }
 
 // kinds are the kinds of steps that the documentation explains.
-func kinds() []blocker.Kind {
-	var out []blocker.Kind
+func kinds() []check.StepKind {
+	var out []check.StepKind
 	for _, t := range explain.Topics() {
 		if t.Kind == report.TopicStep {
-			out = append(out, blocker.Kind(t.Name))
+			out = append(out, check.StepKind(t.Name))
 		}
 	}
 	return out

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -23,47 +25,46 @@ func byCluster(a, b member) int {
 
 // combine returns the explanation of an object from its deployments and from what concerns the object itself.
 // Deployments with the same chain have one cause.
-func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.WhyObject {
+func (x *explainer) combine(r object.Ref, list []member, own []check.Cause) report.WhyObject {
 	out := report.WhyObject{Ref: r, State: report.Ready}
 	place := map[string]int{}
-	add := func(v verdict) *report.WhyCause {
-		key := foldKey(v)
+	add := func(of check.Cause) (at int, shown report.WhyCause) {
+		shown = x.cause(of)
+		key := foldKey(shown)
 		i, known := place[key]
 		if !known {
 			i = len(out.Causes)
-			place[key] = i
-			out.Causes = append(out.Causes, report.WhyCause{Root: v.steps[len(v.steps)-1].Kind, State: v.state,
-				Steps: v.steps, Remedies: v.next, Findings: v.findings})
+			place[key], out.Causes = i, append(out.Causes, shown)
 		}
-		return &out.Causes[i]
+		return i, shown
 	}
-	for _, v := range own {
-		add(v)
+	for _, c := range own {
+		add(c)
 	}
 	whole := len(out.Causes)
 	slices.SortStableFunc(list, byCluster)
 	for _, m := range list {
 		out.Summary.Deployments++
-		if m.note != "" {
-			out.Notes = append(out.Notes, m.note)
+		if m.Note != "" {
+			out.Notes = append(out.Notes, m.Note)
 		}
-		switch m.state {
-		case report.Ready:
+		switch m.State {
+		case evaluate.Ready:
 			out.Summary.Ready++
-			if m.fromStatus {
+			if m.FromStatus {
 				out.Summary.FromStatus++
 			}
 			continue
-		case report.NotReady:
+		case evaluate.NotReady:
 			out.Summary.NotReady++
 		default:
 			out.Summary.Unknown++
 		}
-		c := add(m.verdict)
-		if next := m.next; !slices.Equal(next, c.Remedies) {
-			m.Remedies = next
+		i, shown := add(m.Cause)
+		if c := &out.Causes[i]; !slices.Equal(shown.Remedies, c.Remedies) {
+			m.Remedies = shown.Remedies
 		}
-		c.Deployments = append(c.Deployments, m.WhyDeployment)
+		out.Causes[i].Deployments = append(out.Causes[i].Deployments, m.WhyDeployment)
 	}
 	slices.SortStableFunc(out.Causes[whole:], func(a, b report.WhyCause) int {
 		return cmp.Or(cmp.Compare(a.State, b.State), -cmp.Compare(len(a.Deployments), len(b.Deployments)))
@@ -78,38 +79,94 @@ func (x *explainer) combine(r object.Ref, list []member, own []verdict) report.W
 	if out.State == report.Ready && out.Summary.FromStatus > 0 {
 		out.State = report.Unknown // Fleet's status is not evidence that the objects are ready
 	}
-	if v, hidden := x.hidden(r); hidden && out.State == report.Ready {
-		add(v)
+	if failure := x.hidden(r); failure != "" && out.State == report.Ready {
+		add(x.causes.Hidden(r, failure))
 		out.State = report.Unknown
 	}
 	out.Answer = answer(&out)
 	return out
 }
 
-// hidden returns the verdict that an object may have deployments that were not read.
-func (x *explainer) hidden(r object.Ref) (v verdict, hidden bool) {
+// hidden says that an object may have deployments that were not read; empty if it has not.
+func (x *explainer) hidden(r object.Ref) string {
 	if r.Kind == state.BundleDeployment || object.Group(r.APIVersion) != v1alpha1.GroupVersion.Group {
-		return verdict{}, false
+		return ""
 	}
 	for _, kind := range []string{state.BundleDeployment, state.Bundle, state.ClusterKind, state.ClusterGroup} {
 		cover := x.in.Desired.Needed(kind).Within(x.in.Desired.InWorkspace(kind, x.in.Scope.Namespace))
 		for _, f := range source.CoverageGaps("listing "+kind+" objects", cover, "") {
-			s := report.WhyStep{Kind: Unread, Object: r, Name: r.Name, Message: f.What + ": " + f.Why()}
-			return unknown(only(x.in.ShowRole()), s), true
+			return f.What + ": " + f.Why()
 		}
 	}
-	return verdict{}, false
+	return ""
+}
+
+// cause returns a cause as a report shows it. What to do comes from the findings about its root, which have the code.
+func (x *explainer) cause(of check.Cause) report.WhyCause {
+	out := report.WhyCause{Root: of.Root().Kind, State: report.State(of.State)}
+	root := len(of.Steps) - 1
+	for i := range of.Steps {
+		s := &of.Steps[i]
+		found := x.found(s)
+		out.Steps = append(out.Steps, x.step(s, found))
+		if i < root {
+			out.Remedies = append(out.Remedies, s.Next...)
+			continue
+		}
+		next := s.Next
+		if s.Quoted != "" {
+			out.Findings = append(out.Findings, s.Quoted)
+		}
+		for i, f := range found {
+			out.Findings = append(out.Findings, f.Code)
+			if i == 0 {
+				next = f.Remedies
+			}
+		}
+		if len(next) == 0 {
+			next = []remedy.Remedy{x.in.Commands.Describe(s.Object)}
+		}
+		out.Remedies = append(out.Remedies, next...)
+	}
+	slices.Sort(out.Findings)
+	out.Findings = slices.Compact(out.Findings)
+	return out
+}
+
+// step returns a step as a report shows it. The findings about its objects say more about them.
+func (x *explainer) step(s *check.Step, found []check.Finding) report.WhyStep {
+	out := report.WhyStep{Kind: s.Kind, Object: s.Object, Name: s.Name(), Cluster: s.Cluster,
+		Message: s.Message + s.Said, AsOf: s.AsOf, Evidence: s.Evidence, Clusters: s.Clusters}
+	if !s.Since.IsZero() {
+		out.Since = report.Time(s.Since)
+	}
+	for i, r := range s.Resources {
+		shown := report.Resource{Ref: r.Ref, State: report.State(r.State), Reason: r.Reason, Message: r.Message,
+			Owner: r.Owner}
+		j := slices.IndexFunc(found, func(f check.Finding) bool { return f.Object == r.Ref })
+		if j >= 0 {
+			shown.Message = found[j].Message
+		}
+		if i == 0 && j >= 0 {
+			out.Message = shown.Message + strings.TrimPrefix(s.Message, r.Message)
+			if found[j].Code != "FD102" { // its evidence are the labels and annotations, which adopt shows
+				out.Evidence = found[j].Evidence
+			}
+		}
+		out.Resources = append(out.Resources, shown)
+	}
+	return out
 }
 
 // differing are the kinds of steps whose messages may have numbers that differ between clusters with the same cause.
-var differing = []blocker.Kind{blocker.Record}
+var differing = []check.StepKind{check.StepRecord}
 
-// foldKey is the same for verdicts with the same chain on different clusters.
-func foldKey(v verdict) string {
+// foldKey is the same for causes with the same chain on different clusters.
+func foldKey(c report.WhyCause) string {
 	var b strings.Builder
-	b.WriteString(string(v.state))
-	first := v.steps[0].Cluster
-	for _, s := range v.steps {
+	b.WriteString(string(c.State))
+	first := c.Steps[0].Cluster
+	for _, s := range c.Steps {
 		fmt.Fprintf(&b, "\x00%s\x00%s\x00%s", s.Kind, s.Object.Kind, s.Name)
 		if s.Cluster != first {
 			b.WriteString("\x00" + s.Cluster)

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package why explains why an object of Fleet is not ready: it follows each bundle on each cluster to the one root
-// cause. It uses the states, blockers and findings of an audit, and decides nothing that an audit decides.
+// Package why explains why an object of Fleet is not ready: it shows the causes of each bundle on each cluster, with the
+// findings of an audit. It decides nothing: package check has the causes.
 package why
 
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -156,97 +154,6 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, others 
 	return out
 }
 
-// explainer has what the explanations share.
-type explainer struct {
-	in       *check.Input
-	blockers func(*directory.Deployment) []blocker.Step
-	// findings are by the key of their bundle deployment, others by the object that they are about.
-	findings  map[string][]check.Finding
-	others    map[object.Ref][]check.Finding
-	evaluated map[object.DeploymentID]*evaluate.BundleDeployment
-	agents    map[string]evaluate.Agent // by the namespace of their BundleDeployments
-	ofBundle  map[string][]*directory.Deployment
-	byKey     map[string]*directory.Deployment
-	rollout   func(*v1alpha1.Bundle) *blocker.Progress
-	// stuck says why an object of Fleet that is being deleted stays.
-	stuck func(kind, key string) (message string, evidence []string)
-}
-
-func newExplainer(in *check.Input, findings []check.Finding) *explainer {
-	x := &explainer{in: in, blockers: blocker.New(in.Facts), findings: map[string][]check.Finding{},
-		others:    map[object.Ref][]check.Finding{},
-		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, agents: map[string]evaluate.Agent{},
-		ofBundle: map[string][]*directory.Deployment{}, byKey: map[string]*directory.Deployment{},
-		rollout: blocker.Rollouts(in.Facts), stuck: in.Stuck()}
-	for _, f := range findings {
-		if f.BundleDeployment != "" {
-			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)
-		}
-		x.others[f.Object] = append(x.others[f.Object], f)
-	}
-	for _, d := range in.Deployments {
-		x.evaluated[d.ID()] = d
-	}
-	for _, d := range in.Desired.Directory.Deployments {
-		x.ofBundle[d.Bundle] = append(x.ofBundle[d.Bundle], d)
-		x.byKey[d.Key()] = d
-	}
-	for _, a := range in.Agents() {
-		if ns := a.Cluster.Status.Namespace; ns != "" {
-			x.agents[ns] = a
-		}
-	}
-	return x
-}
-
-// first returns the first finding with one of some codes.
-func first(findings []check.Finding, codes ...string) (check.Finding, bool) {
-	i := slices.IndexFunc(findings, func(f check.Finding) bool { return slices.Contains(codes, f.Code) })
-	if i < 0 {
-		return check.Finding{}, false
-	}
-	return findings[i], true
-}
-
-// nameOf is the name of a bundle deployment for people: that of its bundle.
-func nameOf(d *directory.Deployment) string {
-	_, name, ok := strings.Cut(d.Bundle, "/")
-	if !ok {
-		return d.Name
-	}
-	return name
-}
-
-// step returns a step about a bundle deployment.
-func stepOf(kind blocker.Kind, d *directory.Deployment, message string) report.WhyStep {
-	out := report.WhyStep{Kind: kind, Object: d.Ref(), Name: nameOf(d), Cluster: d.Cluster, Message: message}
-	if d.BD != nil {
-		out.AsOf = d.BD.Reported().AsOf
-	}
-	return out
-}
-
-// silent returns the agent of a bundle deployment if it is silent.
-func (x *explainer) silent(d *directory.Deployment) (evaluate.Agent, bool) {
-	a, known := x.agents[d.Namespace]
-	return a, known && facts.IsSilent(a)
-}
-
-// shown is the state that Fleet reports.
-func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownState(bd)) }
-
-// gone returns the verdict for a parent that does not exist, although bundle deployments name it.
-func (x *explainer) gone(r object.Ref) verdict {
-	s := report.WhyStep{Kind: Gone, Object: r, Name: r.Name, Message: "it does not exist, and what it deployed is left"}
-	for _, b := range x.in.BundlesOf(r) {
-		if f, ok := first(x.others[facts.RefTo(b)], "FD304"); ok {
-			s.Evidence = []string{f.Message}
-			return notReady(f.Remedies, codes(f), s)
-		}
-	}
-	return notReady(x.list("bundles", r.Namespace), nil, s)
-}
-
 // unread reports a parent that has bundle deployments and was not read itself, or does not exist.
 func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	var keys []string
@@ -264,15 +171,14 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 				list = append(list, x.member(&d.Deployment))
 			}
 		}
-		namespace, name, _ := strings.Cut(key, "/")
-		r := facts.Ref(kindOf(t), namespace, name)
-		if x.in.Desired.Read(r.Kind, namespace) {
-			out = append(out, x.combine(r, list, []verdict{x.gone(r)}))
+		r := facts.Named(kindOf(t), key)
+		if x.in.Desired.Read(r.Kind, r.Namespace) {
+			out = append(out, x.combine(r, list, []check.Cause{x.causes.Gone(r)}))
 			continue
 		}
 		o := x.combine(r, list, nil)
 		why := string(source.NotInSnapshot)
-		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(namespace); !all && f.Reason != "" {
+		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(r.Namespace); !all && f.Reason != "" {
 			why = string(f.Reason)
 		}
 		o.Notes = append(o.Notes, "the "+kindOf(t)+" itself was not read ("+why+"): only its BundleDeployments are "+

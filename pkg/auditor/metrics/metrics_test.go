@@ -16,7 +16,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/views"
 )
@@ -189,14 +189,14 @@ func TestFlapping(t *testing.T) {
 // TestBlocked checks the reason for which a deployment is pending, and the writes of an object of Fleet.
 func TestBlocked(t *testing.T) {
 	d := views.Deployment("web", ready)
-	d.Pending, d.Blocker, d.Root = true, blocker.Dependency, blocker.State
+	d.Pending, d.Blocker, d.Root = true, check.StepDependency, check.StepObjects
 	later := views.Of(1, d)
 	for i := range later.Fleet {
 		later.Fleet[i].ResourceVersion = "2"
 	}
 	compare(t, show(t, metrics.New(metrics.Options{}), views.Of(0, d), later), map[string]float64{
 		"bundledeployment_pending{" + web + "}":                                        1,
-		"bundledeployment_blocked{" + web + ",Dependency,NotReady}":                    1,
+		"bundledeployment_blocked{" + web + ",Dependency,Objects}":                     1,
 		"fleet_object_writes_total{BundleDeployment,fleet.cattle.io,cluster-edge,web}": 1,
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"unique"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -115,21 +115,21 @@ func (b builder) deployments(r *report.Audit) []*Deployment {
 		bd := &r.BundleDeployments[i]
 		redacted[key{bd.Namespace, bd.Name, bd.Release, bd.Cluster}] = bd
 	}
-	blockers := blocker.New(b.Input().Facts)
+	causes := b.Input().Causes()
 	var out []*Deployment
 	for _, d := range b.Deployments {
 		k := key{d.Namespace, d.Name, "", d.Cluster}
 		if d.Release.Revision > 0 {
 			k.release = d.Release.String()
 		}
-		out = append(out, b.deployment(d, redacted[k], blockers(&d.Deployment)))
+		out = append(out, b.deployment(d, redacted[k], causes.Blocked(&d.Deployment)))
 	}
 	return out
 }
 
-// deployment makes the copy of a bundle deployment. chain is why it is not applied.
+// deployment makes the copy of a bundle deployment. steps are why it is not applied.
 func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeployment,
-	chain []blocker.Step) *Deployment {
+	steps []check.Step) *Deployment {
 	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: watchedNamespace(d), Name: text(d.Name),
 		Exists: d.BD != nil, Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo),
 		HelmOp: text(d.HelmOp),
@@ -142,8 +142,8 @@ func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeploy
 		wanted := d.BD.Spec.DeploymentID
 		out.Pending = wanted != "" && wanted != d.BD.Status.AppliedDeploymentID
 	}
-	if len(chain) > 0 {
-		out.Blocker, out.Root = chain[0].Kind, chain[len(chain)-1].Kind
+	if len(steps) > 0 {
+		out.Blocker, out.Root = steps[0].Kind, steps[len(steps)-1].Kind
 	}
 	for i := range r.Resources {
 		x := &r.Resources[i]

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -65,7 +65,7 @@ type Deployment struct {
 	// Pending is true if the controller requests another deployment than the agent has applied. Blocker is the first
 	// reason for that, Root the last one, if they are known.
 	Pending       bool
-	Blocker, Root blocker.Kind
+	Blocker, Root check.StepKind
 	// Objects are the desired objects and the orphaned ones, sorted.
 	Objects []Object
 }

@@ -11,8 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/blocker"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -58,9 +58,9 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 	clusters := []*state.Cluster{c}
 	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
 	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
-	known := facts.New(&evaluate.Result{Desired: desired, Whole: true}, &redact.Quotations{})
+	in := New(facts.New(&evaluate.Result{Desired: desired, Whole: true}, &redact.Quotations{}), remedy.Commands{}, nil)
 	i := slices.IndexFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == bds[0] })
-	chain := blocker.New(known)(&desired.Deployments[i].Deployment)
+	chain := in.Causes().Blocked(&desired.Deployments[i].Deployment)
 	if len(chain) == 0 {
 		return ""
 	}
@@ -100,19 +100,19 @@ func TestDependencies(t *testing.T) {
 		{"ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
 			applied(waiting("db"), fleet.Ready)}, ""},
 		{"not ready", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
-			applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
+			applied(waiting("db"), fleet.NotReady)}, "Dependency ReportedState db"},
 		{"modified", "v0.14.9", []*v1alpha1.BundleDeployment{waiting("app", on("db")),
-			applied(waiting("db"), fleet.Modified)}, "Dependency NotReady db"},
+			applied(waiting("db"), fleet.Modified)}, "Dependency ReportedState db"},
 		{"absent", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db"))}, "DependencyAbsent app"},
 		{"no name and no selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on(""))}, ""},
 		{"an accepted state", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
 			applied(waiting("db"), fleet.NotReady)}, ""},
 		{"accepted states before 0.15", "v0.14.9",
 			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
-				applied(waiting("db"), fleet.NotReady)}, "Dependency NotReady db"},
+				applied(waiting("db"), fleet.NotReady)}, "Dependency ReportedState db"},
 		{"Ready is not in the list", "v0.16.1",
 			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "Modified")),
-				applied(waiting("db"), fleet.Ready)}, "Dependency NotReady db"},
+				applied(waiting("db"), fleet.Ready)}, "Dependency ReportedState db"},
 		{"an accepted state, the version is not known", "dev",
 			[]*v1alpha1.BundleDeployment{waiting("app", on("db", "NotReady")),
 				applied(waiting("db"), fleet.NotReady)}, ""},
@@ -132,9 +132,9 @@ func TestDependencies(t *testing.T) {
 		{"a refused installation, and a dependency that is not ready", "v0.16.1",
 			[]*v1alpha1.BundleDeployment{refused, applied(waiting("db"), fleet.NotReady)}, "DeployFailed app"},
 		{"a selector", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), data},
-			"Dependency NotReady db"},
+			"Dependency ReportedState db"},
 		{"a selector, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", labelled), foreign},
-			"Dependency NotReady db"},
+			"Dependency ReportedState db"},
 		{"a name, another workspace", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("db")), foreign},
 			"DependencyAbsent app"},
 		{"a selector that selects nothing", "v0.16.1",
@@ -142,7 +142,7 @@ func TestDependencies(t *testing.T) {
 		{"several dependencies", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("one"), on("two"),
 			on("three")),
 			applied(waiting("one"), fleet.Ready), applied(waiting("two"), fleet.Modified), applied(waiting("three"),
-				fleet.NotReady)}, "Dependency NotReady two"},
+				fleet.NotReady)}, "Dependency ReportedState two"},
 		{"a chain of three", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("middle")),
 			waiting("middle", on("db")), paused}, "Dependency Dependency Paused db"},
 		{"a cycle", "v0.16.1", []*v1alpha1.BundleDeployment{waiting("app", on("b")), waiting("b", on("app"))},
@@ -184,11 +184,11 @@ func TestChains(t *testing.T) {
 			bds[0], bds[i] = bds[i], bds[0]
 			got := strings.Fields(blockedBy(t, "v0.16.1", bds...))
 			for j := 0; j < len(got)-2; j++ {
-				if got[j] != string(blocker.Dependency) {
+				if got[j] != string(StepDependency) {
 					t.Fatalf("step %d of %v is not a dependency", j, got)
 				}
 			}
-			if len(got) > n+2 || len(got) > 0 && got[len(got)-2] == string(blocker.Dependency) {
+			if len(got) > n+2 || len(got) > 0 && got[len(got)-2] == string(StepDependency) {
 				t.Fatalf("the chain does not end in a root: %v", got)
 			}
 		}

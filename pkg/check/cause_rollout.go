@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package blocker
+package check
 
 import (
 	"fmt"
@@ -12,31 +12,31 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Progress is the rollout of a bundle.
-type Progress struct {
+// progress is the rollout of a bundle.
+type progress struct {
 	targeting.Progress
-	// Known is false if it could not be computed.
-	Known    bool
+	// known is false if it could not be computed.
+	known    bool
 	clusters map[string]*targeting.Cluster // by the namespace of their BundleDeployments
 }
 
-// Rollouts returns a function that computes the rollout of a Bundle, once.
-func Rollouts(f *facts.Facts) func(*v1alpha1.Bundle) *Progress {
-	known := map[string]*Progress{}
-	return func(b *v1alpha1.Bundle) *Progress {
+// rollouts returns a function that computes the rollout of a Bundle, once.
+func rollouts(f *facts.Facts) func(*v1alpha1.Bundle) *progress {
+	computed := map[string]*progress{}
+	return func(b *v1alpha1.Bundle) *progress {
 		key := facts.Key(b)
-		if known[key] == nil {
-			known[key] = progressOf(f, b)
+		if computed[key] == nil {
+			computed[key] = progressOf(f, b)
 		}
-		return known[key]
+		return computed[key]
 	}
 }
 
-func progressOf(f *facts.Facts, b *v1alpha1.Bundle) *Progress {
-	out := &Progress{clusters: map[string]*targeting.Cluster{}}
+func progressOf(f *facts.Facts, b *v1alpha1.Bundle) *progress {
+	out := &progress{clusters: map[string]*targeting.Cluster{}}
 	plan, known, err := f.Targets(b).Rollout()
-	out.Known = known && deploymentsRead(f, plan)
-	if !out.Known || err != nil {
+	out.known = known && deploymentsRead(f, plan)
+	if !out.known || err != nil {
 		return out
 	}
 	out.Progress = plan.Progress(func(c *targeting.Cluster) *v1alpha1.BundleDeployment {
@@ -64,17 +64,17 @@ func deploymentsRead(f *facts.Facts, r targeting.Rollout) bool {
 	})
 }
 
-// HoldOf returns why the rollout does not update a BundleDeployment; ok is false if that is not known.
-func (p *Progress) HoldOf(bd *v1alpha1.BundleDeployment) (h targeting.Hold, ok bool) {
+// holdOf returns why the rollout does not update a BundleDeployment; ok is false if that is not known.
+func (p *progress) holdOf(bd *v1alpha1.BundleDeployment) (h targeting.Hold, ok bool) {
 	c := p.clusters[bd.Namespace]
-	if !p.Known || c == nil {
+	if !p.known || c == nil {
 		return h, false
 	}
 	return p.Hold(c, bd), true
 }
 
-// Held describes a hold of a BundleDeployment, which is nil if it does not exist yet.
-func (p *Progress) Held(bd *v1alpha1.BundleDeployment, h targeting.Hold) string {
+// held describes a hold of a BundleDeployment, which is nil if it does not exist yet.
+func (p *progress) held(bd *v1alpha1.BundleDeployment, h targeting.Hold) string {
 	what := "a newer deployment is staged"
 	if bd == nil {
 		what = "it is not created yet"

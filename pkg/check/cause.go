@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"strings"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
+)
+
+// StepKind is the kind of a step. docs/verbs/why.md describes the kinds, and pkg/explain/words.yaml has their meanings.
+type StepKind string
+
+// The kinds of steps about a bundle deployment that is not applied, in the order in which they are considered: what
+// comes first hides what comes later.
+const (
+	StepPaused     StepKind = "Paused" // also of the object that pauses it
+	StepSchedule   StepKind = "OffSchedule"
+	StepAgent      StepKind = "AgentSilent"
+	StepValues     StepKind = "Values"
+	StepDependency StepKind = "Dependency"
+	// StepAbsent is a dependency without a bundle deployment on the cluster.
+	StepAbsent  StepKind = "DependencyAbsent"
+	StepContent StepKind = "ContentMissing"
+	StepRecord  StepKind = "RecordPending"
+	StepFailed  StepKind = "DeployFailed"
+	// StepRollout is a limit of the rollout, a partition that it has not reached, or a run of the controller that is
+	// due.
+	StepRollout StepKind = "Rollout"
+	// StepCycle is the end of a chain that leads back to itself.
+	StepCycle      StepKind = "DependencyCycle"
+	StepNotApplied StepKind = "NotApplied" // nothing that was read blocks it now
+)
+
+// The kinds of other steps.
+const (
+	// Of a bundle deployment.
+	StepDeleting    StepKind = "Deleting"    // also of any other object of Fleet
+	StepNotCreated  StepKind = "Absent"      // there is no BundleDeployment
+	StepNoNamespace StepKind = "NoNamespace" // the cluster has no namespace for BundleDeployments
+	// deployed objects are not ready, missing, unowned, modified or left over
+	StepObjects       StepKind = "Objects"
+	StepReportedState StepKind = "ReportedState" // Fleet reports a state, and lists no object
+	StepStatusWrong   StepKind = "StatusWrong"   // the status is not that of the objects, which are ready
+	StepUnread        StepKind = "Unread"        // what decides could not be read
+
+	// Of any object of Fleet: a controller refuses or ignores it.
+	StepNotProcessed StepKind = "NotProcessed"
+
+	// Of a parent that does not exist, although bundle deployments name it.
+	StepGone StepKind = "Gone"
+
+	// Of a Bundle.
+	StepTargetError   StepKind = "TargetError"
+	StepBundleValues  StepKind = "BundleValues"
+	StepChartVersion  StepKind = "ChartVersion"
+	StepBundlePending StepKind = "BundlePending" // the controller has not processed the present spec
+
+	// Of a GitRepo or HelmOp.
+	StepGitJob      StepKind = "GitJob" // it is in progress
+	StepNotFollowed StepKind = "NotFollowed"
+	StepNoBundles   StepKind = "NoBundles"
+
+	// Of a dependency.
+	StepExcluded StepKind = "Excluded" // its targets do not select the cluster
+	StepNoBundle StepKind = "NoBundle" // its Bundle does not exist
+)
+
+// Step is one step of a cause: something that is not as it should be. The next step is the reason for it.
+type Step struct {
+	Kind StepKind
+	// Of is the bundle deployment that the step is about; nil if it is about another object.
+	Of     *directory.Deployment
+	Object object.Ref
+	// Cluster is "namespace/name"; empty for an object that belongs to no cluster.
+	Cluster string
+	// Message is a sentence about it. It has no name of an object that differs between clusters. Said is the error that
+	// Fleet or Helm reported, as the end of the sentence.
+	Message, Said string
+	// Since is when that began; zero if it is not known. AsOf is when it was reported (RFC 3339).
+	Since    time.Time
+	AsOf     string
+	Evidence []string
+	// Resources are the deployed objects of a StepObjects.
+	Resources []Resource
+	// Limit is the limit of a StepRollout, and Clusters are those that use it up ("namespace/name").
+	Limit    targeting.HoldReason
+	Clusters []string
+	// Settle are the questions whose answers decide whether the step is certain, after some Pauses.
+	Settle []settle.Question
+	Pauses int
+	// Refused is true for an installation that Helm refused: the agent does not try it again.
+	Refused bool
+	// Findings are those about it. Quoted is the code of the finding whose message it has; empty without one.
+	Findings []Origin
+	Quoted   string
+	// Next is what to do about it, if none of the findings is reported. If it is
+	// empty, that is a look at its conditions and events.
+	Next []remedy.Remedy
+}
+
+// Name is the name of what a step is about, for people: that of the bundle for a bundle deployment.
+func (s *Step) Name() string {
+	if s.Of != nil {
+		return bundleName(s.Of)
+	}
+	return s.Object.Name
+}
+
+// nameOf is how a sentence of a finding names what a step is about.
+func (s *Step) nameOf() string {
+	if s.Of != nil {
+		return s.Of.Key()
+	}
+	return s.Object.Kind + " " + strings.TrimPrefix(s.Object.Namespace+"/"+s.Object.Name, "/")
+}
+
+// isAbout reports whether a step is about a bundle deployment.
+func (s *Step) isAbout(d *directory.Deployment) bool { return s.Of != nil && s.Of.ID() == d.ID() }
+
+// bundleName is the name of a bundle deployment for people: that of its bundle.
+func bundleName(d *directory.Deployment) string {
+	if _, name, ok := strings.Cut(d.Bundle, "/"); ok {
+		return name
+	}
+	return d.Name
+}
+
+// Resource is a deployed object that is not as desired, or not ready.
+type Resource struct {
+	object.Ref
+	// State is Orphaned for an object that is left over.
+	State   evaluate.State
+	Reason  string
+	Message string
+	Owner   *evaluate.Owner
+}
+
+// Orphaned is the state of an object that is left over from an earlier revision.
+const Orphaned evaluate.State = "Orphaned"
+
+// Cause is whether a bundle deployment is ready, and why it is not. The last of the steps is the root cause; one that
+// is ready has no steps.
+type Cause struct {
+	State evaluate.State // Ready, NotReady or Unknown
+	Steps []Step
+	// FromStatus is true if it is ready only according to the status that Fleet reports.
+	FromStatus bool
+	// Note says that Fleet reports another state of what is ready; empty if it does not.
+	Note string
+}
+
+// Root returns the root cause; nil of what is ready.
+func (c *Cause) Root() *Step {
+	if len(c.Steps) == 0 {
+		return nil
+	}
+	return &c.Steps[len(c.Steps)-1]
+}
+
+// notReady returns the cause that ends with these steps.
+func notReady(steps ...Step) Cause { return Cause{State: evaluate.NotReady, Steps: steps} }
+
+// unknown returns the cause that ends with a step that could not be read.
+func unknown(step Step) Cause { return Cause{State: evaluate.Unknown, Steps: []Step{step}} }
+
+// quote returns a step that has its message from a finding about an object of Fleet.
+func quote(kind StepKind, f Finding) Step {
+	return Step{Kind: kind, Object: f.Object, Cluster: f.Cluster, Message: f.Message, Evidence: f.Evidence,
+		AsOf: f.AsOf, Quoted: f.Code, Next: f.Remedies}
+}
+
+// only is the list of one remedy.
+func only(r remedy.Remedy) []remedy.Remedy { return []remedy.Remedy{r} }
+
+// shown is the state that Fleet reports.
+func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownState(bd)) }
+
+// asOf is the time of a status as the end of a sentence.
+func asOf(at string) string {
+	if at == "" {
+		return ""
+	}
+	return " as of " + at
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+func (c *Causes) deleting(d *directory.Deployment) Cause {
+	s := c.stepOn(StepDeleting, d, "")
+	s.Message, s.Evidence = c.stuckBy(state.BundleDeployment, d.Key())
+	s.Since, s.Findings = d.BD.DeletionTimestamp.Time, originsAt(d, "FD603")
+	return notReady(s)
+}
+
+// ready returns the cause of a deployment whose objects are ready. It notes a status that says something else.
+func (c *Causes) ready(d *directory.Deployment) Cause {
+	out := Cause{State: evaluate.Ready}
+	if d.BD == nil || shown(d.BD) == string(fleet.Ready) {
+		return out
+	}
+	out.Note = "Fleet reports " + bundleName(d) + " on " + d.Cluster + " as " + shown(d.BD) +
+		asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
+	return out
+}
+
+// unexplained returns the cause of a deployment that is not applied and that nothing blocks.
+func (c *Causes) unexplained(d *directory.Deployment) Cause {
+	s := c.stepOn(StepNotApplied, d, "its agent has not applied the current deployment, and nothing that was read "+
+		"shows why")
+	e := c.evaluated[d.ID()]
+	var problems []directory.RecordProblem
+	if e != nil {
+		problems = c.recordProblems(e)
+	}
+	switch {
+	case len(problems) > 0: // the revision that failed may be one of an earlier deployment
+		f := c.recordProblem(e, problems[0])
+		s.Message = "its agent has not applied the current deployment, and its release has a problem"
+		s.Evidence, s.Quoted = []string{f.Message}, "FD602"
+	case dependency.SaysItWaits(d.BD):
+		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
+			"now: the agent tries again"
+		s.Evidence = c.Errors(d.BD, "Deployed")
+	}
+	s.Since = state.LastChange(d.BD.ManagedFields)
+	if a, known := c.AgentOf(d.Namespace); known {
+		if at := a.Heartbeat.LastSeen; !at.IsZero() {
+			s.Evidence = append(s.Evidence, "its agent last reported at "+facts.Time(at))
+		}
+		s.Next = only(c.LogsOfAgent(a))
+	}
+	if len(problems) > 0 {
+		s.Next = c.recordProblem(e, problems[0]).Remedies
+	}
+	return notReady(s)
+}
+
+// notRead returns the cause of a deployment on a cluster that was read, if its objects could not be read.
+func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) Cause {
+	s := c.stepOn(StepUnread, d, "its objects could not be read: "+d.Detail)
+	if e != nil && d.Problem == "" {
+		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool {
+			return o.State == evaluate.Unknown
+		}); i >= 0 {
+			s.Message = unreadObject(&e.Objects[i])
+		}
+	}
+	if e != nil && failedCorrections(e) {
+		failure, _ := lastFailure(e)
+		f := c.recordProblem(e, failure)
+		s.Kind, s.Message, s.Evidence, s.Quoted, s.Next = StepFailed, f.Message, f.Evidence, "FD602", f.Remedies
+		return notReady(s)
+	}
+	if d.BD != nil && fleet.ReportedState(d.BD) != fleet.Ready {
+		out := c.byStatus(d)
+		out.Steps[0].Evidence = append(out.Steps[0].Evidence, s.Message)
+		return out
+	}
+	if d.BD != nil {
+		s.Evidence = append(s.Evidence, "Fleet reports "+shown(d.BD)+asOf(s.AsOf))
+	}
+	return unknown(c.notReadAgain(s))
+}
+
+// reported returns the cause of a deployment on a cluster that was not read.
+func (c *Causes) reported(d *directory.Deployment) Cause {
+	a, known := c.AgentOf(d.Namespace)
+	silent := known && facts.IsSilent(a)
+	switch is := fleet.ReportedState(d.BD); {
+	case is == fleet.WaitApplied || is == fleet.ErrApplied:
+		return c.unexplained(d)
+	case is == fleet.Ready && silent:
+		s := c.stepOn(StepAgent, d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
+		s.Since, s.Next, s.Findings = a.Heartbeat.LastSeen, only(c.LogsOfAgent(a)), silentOrigins(a.Cluster)
+		return unknown(s)
+	case is == fleet.Ready:
+		return Cause{State: evaluate.Ready, FromStatus: true}
+	}
+	out := c.byStatus(d)
+	if silent {
+		out.Steps[0].Evidence = append(out.Steps[0].Evidence, "the agent of its cluster has not reported since "+
+			facts.Time(a.Heartbeat.LastSeen)+": the status is old")
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Causes is the graph of causes: from each object of Fleet to why it is not ready. Checks report its roots, and package
+// why shows its steps. It is computed where it is asked for.
+type Causes struct {
+	*Input
+	dependencies *dependency.Index
+	rollout      func(*v1alpha1.Bundle) *progress
+	byKey        map[string]*directory.Deployment
+	evaluated    map[object.DeploymentID]*evaluate.BundleDeployment
+	stuckBy      func(kind, key string) (message string, evidence []string)
+}
+
+// Causes returns the graph of causes.
+func (in *Input) Causes() *Causes {
+	c := &Causes{Input: in, dependencies: dependency.New(in.Desired.Directory), rollout: rollouts(in.Facts),
+		byKey:     map[string]*directory.Deployment{},
+		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, stuckBy: in.Stuck()}
+	for _, d := range in.Desired.Directory.Deployments {
+		c.byKey[d.Key()] = d
+	}
+	for _, d := range in.Deployments {
+		c.evaluated[d.ID()] = d
+	}
+	return c
+}
+
+// Deployment returns the BundleDeployment of a key ("namespace/name"); nil if it does not exist.
+func (c *Causes) Deployment(key string) *directory.Deployment { return c.byKey[key] }
+
+// stepOn returns a step about a bundle deployment.
+func (c *Causes) stepOn(kind StepKind, d *directory.Deployment, message string) Step {
+	s := Step{Kind: kind, Of: d, Object: d.Ref(), Cluster: d.Cluster, Message: message}
+	if d.BD != nil {
+		s.AsOf = d.BD.Reported().AsOf
+	}
+	return s
+}
+
+// list lists the objects of Fleet of a kind, by the plural name.
+func (in *Input) list(resource, namespace string) []remedy.Remedy {
+	return only(in.Commands.List(resource, namespace, "lists the "+resource+" of the namespace"))
+}
+
+// failed returns the step that a condition is False, with the error in it; nil if it is not. If the installation was
+// refused, the agent does not try it again.
+func (c *Causes) failed(d *directory.Deployment, condition, message string) []Step {
+	found := facts.ConditionOf(d.BD.Status.Conditions, condition)
+	if found.Status != "False" {
+		return nil
+	}
+	s := c.stepOn(StepFailed, d, message)
+	s.Since, s.AsOf, s.Findings = facts.Parsed(found.LastUpdateTime), "", originsAt(d, "FD604")
+	s.Refused = condition == "Installed"
+	s.Said = cmp.Or(c.SaidOf(d, condition), "; its condition "+condition+" has no message")
+	return []Step{s}
+}
+
+// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time;
+// empty if they do not, or if it is not known.
+func (c *Causes) values(d *directory.Deployment) (why string, since time.Time) {
+	if !c.Holds(c.sameValues(d)) {
+		return "", time.Time{}
+	}
+	switch _, result := c.ValuesOf(d); result.State {
+	case values.Missing:
+		return "its values Secret is missing", result.Since
+	case values.Mismatch:
+		return "its values Secret has other values than its BundleDeployment states", result.Since
+	}
+	return "", time.Time{}
+}
+
+func (c *Causes) sameValues(d *directory.Deployment) []settle.Question {
+	return c.SameValues(state.DeploymentKey(d.BD), d.Ref())
+}
+
+// noAgent returns why no agent applies a bundle deployment; nil if one reports, or if that is not known.
+func (c *Causes) noAgent(d *directory.Deployment) []Step {
+	a, known := c.AgentOf(d.Namespace)
+	s := c.stepOn(StepAgent, d, "the agent of its cluster has not reported")
+	switch {
+	case known && a.Heartbeat.State == agentconfig.Never:
+		s.Message = "no agent has ever reported for its cluster"
+	case known && facts.IsSilent(a):
+		s.Since = a.Heartbeat.LastSeen
+	default:
+		return nil
+	}
+	return c.ofAgent(a, s)
+}
+
+// ofAgent returns a step about an agent that does not report, and why its Cluster has none.
+func (c *Causes) ofAgent(a evaluate.Agent, s Step) []Step {
+	s.Findings = silentOrigins(a.Cluster)
+	if f, refused := c.NotProcessed(a.Cluster); refused {
+		return []Step{s, quote(StepNotProcessed, f)}
+	}
+	s.Next = only(c.LogsOfAgent(a))
+	return []Step{s}
+}
+
+// paused returns the step about the object that pauses a bundle deployment; none if it is not known.
+func (c *Causes) paused(d *directory.Deployment) []Step {
+	r, ok := c.Pauses(d)
+	if !ok {
+		return nil
+	}
+	s := Step{Kind: StepPaused, Object: r, Message: "it is paused", Next: only(c.Resume(r))}
+	if r.Kind == state.ClusterKind {
+		s.Cluster = r.Namespace + "/" + r.Name
+	}
+	return []Step{s}
+}
+
+// because returns a step that waits for an object of Fleet, and why a controller does not process that.
+func (c *Causes) because(r object.Ref, s Step) []Step {
+	if o := c.Object(r); o != nil {
+		if f, ok := c.NotProcessed(o); ok {
+			return []Step{s, quote(StepNotProcessed, f)}
+		}
+	}
+	s.Next = only(c.Commands.Describe(r))
+	return []Step{s}
+}
+
+// stop returns why the controller updates no cluster of a Bundle, if that is so.
+func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
+	s := Step{Object: facts.RefTo(b), AsOf: b.Reported().AsOf}
+	if f, ok := c.TargetError(b); ok {
+		return []Step{quote(StepTargetError, f)}, true
+	}
+	if !ofHelmOp(b) { // the values of a HelmOp are in its Bundle
+		if f, ok := c.brokenBundleValues(c.valuesOfBundle(b)); ok {
+			return []Step{quote(StepBundleValues, f)}, true
+		}
+	}
+	if f, ok := c.NotProcessed(b); ok {
+		return []Step{quote(StepNotProcessed, f)}, true
+	}
+	switch {
+	case unresolvedChart(b):
+		s.Kind, s.Message = StepChartVersion, "its chart version is not an exact version: Fleet deploys it when the "+
+			"HelmOp has resolved it"
+		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
+			return c.because(facts.Ref(state.HelmOp, b.Namespace, helmOp), s), true
+		}
+	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
+		s.Kind, s.Message = StepBundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
+			b.Status.ObservedGeneration, b.Generation)
+	default:
+		return nil, false
+	}
+	return []Step{s}, true
+}
+
+// notReadAgain adds to a step how to read the objects of its bundle deployment.
+func (c *Causes) notReadAgain(s Step) Step {
+	s.Findings = originsAt(s.Of, "FD602", "FD607", "FD705")
+	if s.Of.Problem == directory.ClusterNotRead {
+		add := "--cluster NAME=KUBECONFIG"
+		if c.Captured() {
+			add = "--cluster-snapshot NAME=PATH"
+		}
+		s.Next = only(remedy.Advise("%s also reads its cluster", add))
+	}
+	if !s.Of.OnOtherCluster {
+		s.Next = append(s.Next, c.ShowRole()) // something could not be read on a cluster that is read
+	}
+	return s
+}
+
+// unreadObject says why an object is Unknown.
+func unreadObject(o *evaluate.Object) string {
+	if o.Reason == evaluate.Unconfirmed {
+		return o.Key().String() + " is not evaluated: " + o.Message
+	}
+	return o.Key().String() + " could not be read: " + o.Reason
+}
