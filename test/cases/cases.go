@@ -62,12 +62,21 @@ func Read(path string, head any) (*Capture, error) {
 	if err := sigsyaml.UnmarshalStrict(docs[0], head); err != nil {
 		return nil, fmt.Errorf("%s: the first document: %w", path, err)
 	}
+	c, err := expanded(docs[1:])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// expanded is the capture of documents, without the one that describes the case.
+func expanded(docs [][]byte) (*Capture, error) {
 	c := &Capture{kinds: map[string]bool{}}
 	var others []later
-	for i, doc := range docs[1:] {
+	for i, doc := range docs {
 		objects, other, err := expand(doc, c.kinds)
 		if err != nil {
-			return nil, fmt.Errorf("%s: document %d: %w", path, i+2, err)
+			return nil, fmt.Errorf("document %d: %w", i+2, err)
 		}
 		c.Documents = append(c.Documents, objects...)
 		if other != nil {
@@ -76,7 +85,7 @@ func Read(path string, head any) (*Capture, error) {
 	}
 	for _, write := range others {
 		if err := write(c); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 	}
 	return c, nil
