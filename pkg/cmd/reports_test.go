@@ -131,6 +131,8 @@ func TestReports(t *testing.T) {
 					case a.Known != "" && len(wrong) == 0:
 						t.Errorf("stage %d: %s: the answer is right now: remove \"known: %s\"", i+1,
 							strings.Join(a.Command, " "), a.Known)
+					case a.Known != "":
+						t.Logf("stage %d: %s: %s: %s", i+1, strings.Join(a.Command, " "), a.Known, strings.Join(wrong, "; "))
 					}
 				}
 			}

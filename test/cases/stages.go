@@ -4,13 +4,20 @@ package cases
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -114,15 +121,22 @@ func change(now map[string][]byte, order []string, docs [][]byte) ([]string, err
 	return order, nil
 }
 
-// common are kinds of which every cluster has a complete list, if it is read completely.
+// common are kinds that every cluster with Fleet serves.
 var common = []string{"v1/Namespace", "v1/Secret", "v1/ConfigMap", "v1/Service", "v1/ServiceAccount", "v1/Pod",
 	"apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/DaemonSet", "batch/v1/Job",
 	"rbac.authorization.k8s.io/v1/Role", "rbac.authorization.k8s.io/v1/RoleBinding",
 	"rbac.authorization.k8s.io/v1/ClusterRole", "rbac.authorization.k8s.io/v1/ClusterRoleBinding",
-	"autoscaling/v2/HorizontalPodAutoscaler", "fleet.cattle.io/v1alpha1/Content", "apiextensions.k8s.io/v1/CustomResourceDefinition"}
+	"autoscaling/v2/HorizontalPodAutoscaler", "apiextensions.k8s.io/v1/CustomResourceDefinition",
+	"fleet.cattle.io/v1alpha1/Content", "fleet.cattle.io/v1alpha1/BundleNamespaceMapping",
+	"fleet.cattle.io/v1alpha1/ClusterRegistration", "fleet.cattle.io/v1alpha1/GitRepoRestriction",
+	"fleet.cattle.io/v1alpha1/ImageScan", "fleet.cattle.io/v1alpha1/Schedule"}
 
-// CompleteCluster adds what Complete adds, and an empty List of each kind of Fleet and of the common kinds: the whole
-// cluster was captured.
+// clusterScoped are the kinds of which no object has a namespace.
+var clusterScoped = []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Content",
+	"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"}
+
+// CompleteCluster adds the manifest of a snapshot that was taken from a live cluster: of each kind that occurs, of each
+// kind of Fleet and of the common kinds, all objects were captured. The cluster serves no other kinds.
 func (c *Capture) CompleteCluster() error {
 	for _, k := range common {
 		c.kinds[k] = true
@@ -130,5 +144,26 @@ func (c *Capture) CompleteCluster() error {
 	for _, k := range state.Kinds {
 		c.kinds[v1alpha1.GroupVersion.String()+"/"+k.Name] = true
 	}
-	return c.Complete(nil)
+	m := snapshot.Manifest{APIVersion: snapshot.ManifestAPIVersion, Kind: snapshot.ManifestKind, Complete: true,
+		Bundles: true, Versions: snapshot.Versions{Kubernetes: "v1.36.3"}, Gaps: []snapshot.Gap{},
+		NotListed: source.Failure{Reason: source.KindNotServed}}
+	for _, k := range slices.Sorted(maps.Keys(c.kinds)) {
+		i := strings.LastIndexByte(k, '/')
+		kind := schema.FromAPIVersionAndKind(k[:i], k[i+1:])
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		m.Captured = append(m.Captured, snapshot.Captured{Group: kind.Group, Version: kind.Version, Kind: kind.Kind,
+			Everywhere: true})
+		m.Resources = append(m.Resources, snapshot.Resource{Group: kind.Group, Version: kind.Version, Kind: kind.Kind,
+			Name: plural.Resource, Namespaced: !slices.Contains(clusterScoped, kind.Kind)})
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	var manifest map[string]any
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		return err
+	}
+	c.Documents = append(c.Documents, manifest)
+	return nil
 }
