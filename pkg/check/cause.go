@@ -63,6 +63,7 @@ const (
 	StepBundleValues  StepKind = "BundleValues"
 	StepChartVersion  StepKind = "ChartVersion"
 	StepBundlePending StepKind = "BundlePending" // the controller has not processed the present spec
+	StepOutdated      StepKind = "Outdated"      // no change arrives from its GitRepo or HelmOp
 
 	// Of a GitRepo or HelmOp.
 	StepGitJob      StepKind = "GitJob" // it is in progress

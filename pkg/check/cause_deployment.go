@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -20,8 +21,13 @@ func (c *Causes) deleting(d *directory.Deployment) Cause {
 	return notReady(s)
 }
 
-// ready returns the cause of a deployment whose objects are ready. It notes a status that says something else.
-func (c *Causes) ready(d *directory.Deployment) Cause {
+// ready returns the cause of a deployment whose objects are ready: its release can have a problem all the same. It notes
+// a status that says something else.
+func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
+	d := &e.Deployment
+	if problems := c.recordProblems(e); len(problems) > 0 {
+		return notReady(c.recordStep(e, problems[0]))
+	}
 	out := Cause{State: evaluate.Ready}
 	if d.BD == nil || shown(d.BD) == string(fleet.Ready) {
 		return out
@@ -63,6 +69,17 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	return notReady(s)
 }
 
+// recordStep returns the step about a problem of the release of a bundle deployment.
+func (c *Causes) recordStep(e *evaluate.BundleDeployment, t directory.RecordProblem) Step {
+	f := c.recordProblem(e, t)
+	s := c.stepOn(StepRecord, &e.Deployment, f.Message)
+	if t.Status == release.StatusFailed {
+		s.Kind = StepFailed
+	}
+	s.Evidence, s.Quoted, s.Next = f.Evidence, "FD602", f.Remedies
+	return s
+}
+
 // notRead returns the cause of a deployment on a cluster that was read, if its objects could not be read.
 func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) Cause {
 	s := c.stepOn(StepUnread, d, "its objects could not be read: "+d.Detail)
@@ -75,9 +92,7 @@ func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) 
 	}
 	if e != nil && failedCorrections(e) {
 		failure, _ := lastFailure(e)
-		f := c.recordProblem(e, failure)
-		s.Kind, s.Message, s.Evidence, s.Quoted, s.Next = StepFailed, f.Message, f.Evidence, "FD602", f.Remedies
-		return notReady(s)
+		return notReady(c.recordStep(e, failure))
 	}
 	if d.BD != nil && fleet.ReportedState(d.BD) != fleet.Ready {
 		out := c.byStatus(d)

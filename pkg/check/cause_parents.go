@@ -20,10 +20,10 @@ func (c *Causes) Own(o v1alpha1.Object) []Cause {
 	}
 	switch o := o.(type) {
 	case *v1alpha1.Bundle:
-		if steps, stopped := c.stop(o); stopped {
-			return []Cause{notReady(steps...)}
+		if own := c.Stopped(o); len(own) > 0 {
+			return own
 		}
-		return nil
+		return c.ofRepo(o)
 	case *v1alpha1.GitRepo:
 		return c.repo(o, c.gitRepo(o))
 	case *v1alpha1.HelmOp:
@@ -32,6 +32,28 @@ func (c *Causes) Own(o v1alpha1.Object) []Cause {
 		return c.cluster(o)
 	}
 	return c.refused(o)
+}
+
+// Stopped returns why the controller updates no cluster of a Bundle; none if it does.
+func (c *Causes) Stopped(b *v1alpha1.Bundle) []Cause {
+	if steps, stopped := c.stop(b); stopped && !facts.Deleting(b) {
+		return []Cause{notReady(steps...)}
+	}
+	return nil
+}
+
+// ofRepo returns why no change of a Bundle arrives from its GitRepo or HelmOp. What is deployed can be ready all the
+// same.
+func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
+	repo, ok := facts.RepoOf(b)
+	if !ok || c.Object(repo) == nil {
+		return nil
+	}
+	s := Step{Kind: StepOutdated, Object: facts.RefTo(b), Message: "no later change is deployed"}
+	for _, of := range c.refused(c.Object(repo)) {
+		return []Cause{notReady(append([]Step{s}, of.Steps...)...)}
+	}
+	return nil
 }
 
 // refused returns why a controller refuses or ignores an object; none for any other.
@@ -52,14 +74,18 @@ func (c *Causes) repo(o v1alpha1.Object, own []Cause) []Cause {
 }
 
 func (c *Causes) gitRepo(g *v1alpha1.GitRepo) []Cause {
-	r := facts.RefTo(g)
 	out := c.refused(g)
+	s := Step{Kind: StepGitJob, Object: facts.RefTo(g), AsOf: g.Reported().AsOf,
+		Message: "the Job for commit " + g.Status.Commit + " is in progress"}
 	if g.Status.GitJobStatus == facts.JobInProgress {
-		out = append(out, notReady(Step{Kind: StepGitJob, Object: r, AsOf: g.Reported().AsOf,
-			Message: "the Job for commit " + g.Status.Commit + " is in progress"}))
+		out = append(out, notReady(s))
 	}
 	for _, f := range c.NotFollowed(g) {
 		out = append(out, notReady(quote(StepNotFollowed, f)))
+	}
+	if len(out) == 0 && len(c.BundlesOf(s.Object)) > 0 && c.awaitsBundles(g) {
+		s.Message = "its Bundles do not have commit " + g.Status.Commit + " yet"
+		out = append(out, notReady(s))
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func (c *Causes) of(d *directory.Deployment, seen path) Cause {
 	case actual == evaluate.Unknown && d.BD != nil && d.Problem == directory.ClusterNotRead:
 		return c.reported(d)
 	case actual == evaluate.Ready:
-		return c.ready(d)
+		return c.ready(e)
 	case actual == evaluate.WaitApplied, actual == evaluate.ErrApplied:
 		return c.unexplained(d)
 	case actual == evaluate.NotReady, actual == evaluate.Modified:

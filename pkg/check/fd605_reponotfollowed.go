@@ -37,20 +37,14 @@ func (in *Input) followed(g *v1alpha1.GitRepo) bool {
 	return g.Spec.Repo != "" && !g.Spec.Paused
 }
 
-// awaitsBundles reports whether it is certain that no Bundle of a GitRepo has the commit of its status, and that no Job
-// writes them.
+// awaitsBundles reports whether it is certain that no Bundle of a GitRepo has the commit of its status.
 func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
-	commit, bundles := g.Status.Commit, in.BundlesOf(facts.RefTo(g))
-	if commit == "" || g.Status.GitJobStatus == facts.JobInProgress {
-		return false
-	}
-	if slices.ContainsFunc(bundles, func(b *v1alpha1.Bundle) bool {
-		of := b.Labels[fleet.CommitLabel]
-		return of == "" || of == commit
-	}) {
-		return false
-	}
-	return in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) && in.Read(state.Bundle, g.Namespace)
+	commit := g.Status.Commit
+	return commit != "" && in.Read(state.Bundle, g.Namespace) &&
+		!slices.ContainsFunc(in.BundlesOf(facts.RefTo(g)), func(b *v1alpha1.Bundle) bool {
+			of := b.Labels[fleet.CommitLabel]
+			return of == "" || of == commit
+		})
 }
 
 // NotFollowed returns the findings about what in a GitRepo Fleet does not follow.
@@ -77,7 +71,8 @@ func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 		add("forceSync", logs, "Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for "+
 			"%d", g.Spec.ForceSyncGeneration, name, written, s.UpdateGeneration)
 	}
-	if in.awaitsBundles(g) {
+	late := in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter)
+	if late && s.GitJobStatus != facts.JobInProgress && in.awaitsBundles(g) {
 		add("commit", in.StartJob(name, g.Spec.ForceSyncGeneration+1),
 			"no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit)
 	}

@@ -196,6 +196,9 @@ func answer(o *report.WhyObject) string {
 		return out + ": " + reportedOnly(s)
 	}
 	c := &o.Causes[0]
+	if c.Steps[0].Kind == check.StepOutdated && s.NotReady == 0 {
+		out = n + " is not up to date" // what is deployed can be ready
+	}
 	are := " are"
 	if affected == 1 {
 		are = " is"

@@ -129,9 +129,7 @@ func (x *explainer) repo(o v1alpha1.Object) (list []member, stopped []check.Caus
 	for _, b := range x.in.BundlesOf(r) {
 		read[facts.Key(b)] = true
 		list = append(list, x.bundle(b)...)
-		if !facts.Deleting(b) {
-			stopped = append(stopped, x.causes.Own(b)...)
-		}
+		stopped = append(stopped, x.causes.Stopped(b)...)
 	}
 	for _, d := range x.in.Deployments {
 		of := map[string]string{state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp}[r.Kind]
@@ -142,21 +140,14 @@ func (x *explainer) repo(o v1alpha1.Object) (list []member, stopped []check.Caus
 	return list, stopped
 }
 
-// notesOfRepo says that the GitRepo or HelmOp of a Bundle is not processed. The Bundle can be ready all the same.
+// notesOfRepo says that the GitRepo or HelmOp of a Bundle does not exist. The Bundle can be ready all the same.
 func (x *explainer) notesOfRepo(b *v1alpha1.Bundle) []string {
 	repo, ok := facts.RepoOf(b)
 	if !ok {
 		return nil
 	}
-	o := x.in.Object(repo)
-	if o == nil && x.in.Desired.Read(repo.Kind, repo.Namespace) {
+	if x.in.Object(repo) == nil && x.in.Desired.Read(repo.Kind, repo.Namespace) {
 		return []string{"its " + repo.Kind + " " + repo.Namespace + "/" + repo.Name + " does not exist (FD304)"}
-	}
-	if o == nil {
-		return nil
-	}
-	if f, refused := x.in.NotProcessed(o); refused {
-		return []string{"later changes are not deployed: " + f.Message}
 	}
 	return nil
 }
