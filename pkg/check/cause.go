@@ -98,8 +98,9 @@ type Step struct {
 	// Settle are the questions whose answers decide whether the step is certain, after some Pauses.
 	Settle []settle.Question
 	Pauses int
-	// Refused is true for an installation that Helm refused: the agent does not try it again.
-	Refused bool
+	// Condition is the condition that states the error of a StepFailed: Installed if Helm refused an installation, which
+	// the agent does not try again.
+	Condition string
 	// Findings are those about it. Quoted is the code of the finding whose message it has; empty without one.
 	Findings []Origin
 	Quoted   string

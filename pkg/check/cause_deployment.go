@@ -80,6 +80,12 @@ func (c *Causes) recordStep(e *evaluate.BundleDeployment, t directory.RecordProb
 	return s
 }
 
+// failedCorrection returns the cause of a deployment whose drift its agent fails to correct.
+func (c *Causes) failedCorrection(e *evaluate.BundleDeployment) Cause {
+	failure, _ := lastFailure(e)
+	return notReady(c.recordStep(e, failure))
+}
+
 // notRead returns the cause of a deployment on a cluster that was read, if its objects could not be read.
 func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) Cause {
 	s := c.stepOn(StepUnread, d, "its objects could not be read: "+d.Detail)
@@ -91,8 +97,7 @@ func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) 
 		}
 	}
 	if e != nil && failedCorrections(e) {
-		failure, _ := lastFailure(e)
-		return notReady(c.recordStep(e, failure))
+		return c.failedCorrection(e)
 	}
 	if d.BD != nil && fleet.ReportedState(d.BD) != fleet.Ready {
 		out := c.byStatus(d)

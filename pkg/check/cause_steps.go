@@ -72,7 +72,7 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 	}
 	s := c.stepOn(StepFailed, d, message)
 	s.Since, s.AsOf, s.Findings = facts.Parsed(found.LastUpdateTime), "", originsAt(d, "FD604")
-	s.Refused = condition == "Installed"
+	s.Condition = condition
 	s.Said = cmp.Or(c.SaidOf(d, condition), "; its condition "+condition+" has no message")
 	return []Step{s}
 }

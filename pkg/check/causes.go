@@ -47,6 +47,8 @@ func (c *Causes) of(d *directory.Deployment, seen path) Cause {
 		return c.ready(e)
 	case actual == evaluate.WaitApplied, actual == evaluate.ErrApplied:
 		return c.unexplained(d)
+	case actual == evaluate.Modified && failedCorrections(e):
+		return c.failedCorrection(e)
 	case actual == evaluate.NotReady, actual == evaluate.Modified:
 		return c.Objects(e)
 	}

@@ -22,6 +22,11 @@ const waitsAfter = 15 * time.Minute
 var reportedElsewhere = []StepKind{StepPaused, StepSchedule, StepTargetError, StepBundleValues, StepNotProcessed,
 	StepChartVersion, StepBundlePending}
 
+// adoptable reports whether Helm refuses to deploy over an object that no other release has.
+func adoptable(words string) bool {
+	return strings.Contains(words, "invalid ownership metadata") && !strings.Contains(words, "current value is")
+}
+
 func (in *pass) notApplied() {
 	causes := in.Causes()
 	for _, d := range in.Deployments {
@@ -133,14 +138,17 @@ func (in *Input) afterWait(d *evaluate.BundleDeployment, root Step) []remedy.Rem
 // not applied.
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.Remedy {
 	var out []remedy.Remedy
-	own := root.isAbout(&d.Deployment)
-	if fix, ok := in.byHand(d, errorOf(root.Of)); own && ok {
+	own, words := root.isAbout(&d.Deployment), facts.ConditionOf(root.Of.BD.Status.Conditions, root.Condition).Message
+	if fix, ok := in.byHand(d, words); own && ok {
 		return []remedy.Remedy{fix, in.TryNow(root.Of)}
 	}
-	if root.Of.On != nil {
+	switch {
+	case adoptable(words): // a deploy is refused until the objects are adopted
+		out = append(out, in.Commands.Assign(root.Of))
+	case root.Of.On != nil:
 		out = append(out, in.Commands.Predict(root.Of))
 	}
-	if root.Refused && own { // docs/fleet-behavior.md, 1.7
+	if root.Condition == "Installed" && own { // docs/fleet-behavior.md, 1.7
 		return append(out, in.RedeployBundle(d))
 	}
 	return append(out, in.TryNow(root.Of))

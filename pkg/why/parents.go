@@ -176,7 +176,7 @@ func (x *explainer) cluster(c *v1alpha1.Cluster) []member {
 // objects were not read.
 func (x *explainer) deployed(r object.Ref) report.WhyObject {
 	var list []member
-	bundles := map[string]bool{}
+	bundles, explained := map[string]bool{}, map[object.DeploymentID]bool{}
 	for _, e := range x.in.Deployments {
 		i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.Key() == r.Key() })
 		if i < 0 || x.onlyClaimed(e, &e.Objects[i]) {
@@ -184,11 +184,11 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 		}
 		m := x.explained(&e.Deployment)
 		m.Cause = x.causes.OfObject(e, &e.Objects[i], m.Cause)
-		list, bundles[e.Bundle] = append(list, m), true
+		list, bundles[e.Bundle], explained[e.ID()] = append(list, m), true, true
 	}
 	delete(bundles, "") // only releases are known
 	for _, d := range x.in.Desired.Directory.Deployments {
-		if !bundles[d.Bundle] || d.Problem == "" {
+		if !bundles[d.Bundle] || d.Problem == "" || explained[d.ID()] {
 			continue
 		}
 		list = append(list, member{whyDeployment(d), x.causes.NotRead(d)})

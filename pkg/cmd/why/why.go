@@ -63,6 +63,8 @@ func (o *options) Run(ctx context.Context) error {
 		read.Scope = evaluate.Scope{Targets: o.targets}
 		if len(o.names) == 0 { // else --namespace may be that of a deployed object
 			read.Scope.Namespace = *o.Config.Namespace
+		} else {
+			read.Desired = engine.DesiredAuto // a bundle that is not installed also desires objects
 		}
 		found, err := engine.Run(ctx, in.Source, read)
 		if err != nil {
