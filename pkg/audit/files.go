@@ -62,17 +62,19 @@ func (r *Reading) ofFiles(name string) ([]*directory.Deployment, error) {
 func (r *Reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
 	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
 	l := r.options.Files[i]
-	p := placement.Of(r.Directory, l, d)
 	controller := r.controllerVersion(d)
+	keyed := controller == nil || !controller.Before(16, 0)
+	p := placement.Of(r.Directory, l, d, keyed)
 	refused, gaps := l.Validate(controller, r.Directory.ImageScan)
 	if refused != "" {
 		p.NoTarget, p.Elsewhere = "", nil // no Bundle is made
 	}
-	in := l.For(p.Cluster, p.Repo, p.Applied, controller == nil || !controller.Before(16, 0))
+	in := l.For(p.Cluster, p.Repo, p.Applied, keyed)
+	in.Others = p.Others
 	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.Gaps, gaps), slices.Concat(in.Notes, p.Notes)
 	fromFiles := *d
 	fromFiles.Files = &directory.Files{Options: &in.Options, Workspace: p.Workspace(d), Labels: l.BundleLabels(),
-		DependsOn: l.DependsOn, Refused: refused, NoTarget: p.NoTarget, Elsewhere: p.Elsewhere}
+		DependsOn: l.DependsOn, Paused: l.Paused, Refused: refused, NoTarget: p.NoTarget, Elsewhere: p.Elsewhere}
 	out := r.bundle(&fromFiles)
 	out.Files = &in
 	return out

@@ -69,6 +69,8 @@ type Files struct {
 	Workspace string
 	Labels    map[string]string
 	DependsOn []v1alpha1.BundleRef
+	// Paused is true if they pause the bundle.
+	Paused bool
 	// Refused is why fleet apply refuses the directory, in its words. NoTarget is why Fleet does not deploy the bundle
 	// to the cluster. They are empty if it does, or if that is not known.
 	Refused, NoTarget string

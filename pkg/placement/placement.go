@@ -7,6 +7,9 @@ package placement
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -28,12 +31,14 @@ type Placement struct {
 	// NoTarget is why no target selects the cluster; Elsewhere are the clusters that targets select.
 	NoTarget  string
 	Elsewhere []string
+	// Others are the other clusters that targets select, if the values of the bundle depend on the cluster.
+	Others []render.Others
 	// Gaps are what is not known, Notes what a reader should know, as sentences.
 	Gaps, Notes []string
 }
 
-// Of evaluates the targets of a directory for the cluster of a bundle deployment.
-func Of(in *directory.Directory, l *render.Local, d *directory.Deployment) Placement {
+// Of evaluates the targets of a directory for the cluster of a bundle deployment. keyed is that of fleet.MergeOptions.
+func Of(in *directory.Directory, l *render.Local, d *directory.Deployment, keyed bool) Placement {
 	var p Placement
 	for _, c := range in.Fleet.Clusters {
 		if d.ClusterKey() == c.Namespace+"/"+c.Name {
@@ -76,8 +81,51 @@ func Of(in *directory.Directory, l *render.Local, d *directory.Deployment) Place
 	default:
 		p.Applied = appliedTargets(l, result)
 		p.otherClusters(l, b, result)
+		p.Others = othersOf(l, b, p.Cluster, keyed)
+		p.addOutdated(in, l, keyed)
 	}
 	return p
+}
+
+// othersOf returns the other clusters that targets select, by the targets of the fleet.yaml that apply to them.
+func othersOf(l *render.Local, b *targeting.Bundle, on *v1alpha1.Cluster, keyed bool) []render.Others {
+	clusters, applied := map[string][]*v1alpha1.Cluster{}, map[string][]int{}
+	for r := range b.Results() {
+		selected := r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked
+		if !selected || r.OptionsUnknown || r.Cluster.Cluster == on {
+			continue
+		}
+		indexes := appliedTargets(l, r)
+		key := fmt.Sprint(indexes)
+		clusters[key], applied[key] = append(clusters[key], r.Cluster.Cluster), indexes
+	}
+	var out []render.Others
+	for _, key := range slices.Sorted(maps.Keys(clusters)) {
+		if o, depends := l.Others(clusters[key], applied[key], keyed); depends {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// addOutdated adds the clusters that the Bundle of the directory targets now, if the targets of its GitRepo are others.
+func (p *Placement) addOutdated(in *directory.Directory, l *render.Local, keyed bool) {
+	for _, b := range in.Fleet.Bundles {
+		ofRepo := p.Repo != nil && b.Namespace == p.Repo.Namespace && b.Labels[fleet.RepoLabel] == p.Repo.Name
+		if !ofRepo || b.Name != l.Name || len(b.Spec.TargetRestrictions) == 0 || l.OverrideTargets != nil {
+			continue
+		}
+		repo := *p.Repo
+		repo.Spec.Targets = b.Spec.TargetRestrictions
+		if reflect.DeepEqual(l.Bundle(b.Namespace, &repo).Spec.Targets, l.Bundle(b.Namespace, p.Repo).Spec.Targets) {
+			continue
+		}
+		now := othersOf(l, in.Targeting().Bundle(l.Bundle(b.Namespace, &repo)), p.Cluster, keyed)
+		for _, o := range now {
+			o.Outdated = true
+			p.Others = append(p.Others, o)
+		}
+	}
 }
 
 // Workspace returns the namespace of the Bundle; empty if it is not known.

@@ -57,6 +57,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 func (r *rollout) predict() {
 	r.failed()
 	r.parents()
+	r.paused()
 	r.refusals()
 	r.names()
 	if r.d.From != resolve.FromBundle && r.d.From != resolve.FromFiles { // the desired objects are not known
@@ -101,6 +102,31 @@ func (r *rollout) parents() {
 			return
 		}
 	}
+}
+
+// paused reports what pauses the bundle.
+func (r *rollout) paused() {
+	const format = "%s: nothing is deployed until it is resumed"
+	files, d := r.d.Files, r.d
+	by, known := r.c.Pauses(&d.Deployment)
+	if repo := r.c.GitRepo(r.gitRepo()); d.FromFiles() && repo != nil && repo.Spec.Paused {
+		by, known = facts.RefTo(repo), true
+	}
+	ofFiles := files != nil && files.Paused
+	ofBundle := d.FromFiles() && by.Kind == state.Bundle // the Bundle is written again
+	switch {
+	case ofFiles:
+		r.add("Paused", nil, format, "the fleet.yaml has paused: true").
+			Remedies = advise("remove paused from the fleet.yaml")
+	case known && !ofBundle:
+		r.add("Paused", nil, format, by.Kind+" "+by.Namespace+"/"+by.Name+" is paused").
+			Remedies = []report.Remedy{r.c.Resume(by)}
+	case d.BD != nil && d.BD.Spec.Paused && !d.FromFiles():
+		r.add("Paused", nil, format, "its BundleDeployment is paused")
+	default:
+		return
+	}
+	r.Paused = true
 }
 
 // failed reports that the last deploy of the same deployment failed: the next one fails too, until the cause is gone.

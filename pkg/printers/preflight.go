@@ -75,6 +75,9 @@ func rolloutLine(r report.Rollout) string {
 		tally(c.Keep, "unchanged"), tally(c.Delete, "to delete"), tally(c.Unknown, "unknown"))
 	objects := "objects: " + strings.Join(parts, ", ")
 	title := actionTitles[r.Action]
+	if r.Paused && title != "" {
+		title = "is paused, and deploys nothing; once it is resumed, it " + title
+	}
 	switch {
 	case title == "" && len(parts) == 0:
 		return ""

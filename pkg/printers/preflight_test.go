@@ -3,6 +3,7 @@
 package printers_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
@@ -37,5 +38,16 @@ func TestPreflightGolden(t *testing.T) {
 			golden.Compare(t, "preflight-upgrade.json", shownAs("json", printers.Options{}))
 			golden.Compare(t, "preflight-upgrade.yaml", shownAs("yaml", printers.Options{}))
 		}
+	}
+}
+
+// TestPausedRollout checks that the line of a rollout does not say that a bundle is installed which is paused.
+func TestPausedRollout(t *testing.T) {
+	p := &report.Preflight{BundleDeployments: []report.Rollout{{Name: "web", Release: "web/web", Paused: true,
+		Action: report.RolloutInstall, Verdict: report.VerdictOK, Counts: report.RolloutCounts{Desired: 1, Create: 1}}}}
+	got := shown(t, "table", printers.Preflight(p, printers.Options{}))
+	const want = "Is paused, and deploys nothing; once it is resumed, it installs release web/web; objects: 1 to create"
+	if text := strings.Join(strings.Fields(got), " "); !strings.Contains(text, want) {
+		t.Errorf("%q is not in:\n%s", want, got)
 	}
 }

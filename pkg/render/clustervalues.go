@@ -34,6 +34,14 @@ const labelPrefix = "global.fleet.clusterLabels."
 // maxLabelDepth is the depth of values below which Fleet refuses to replace labels.
 const maxLabelDepth = 50
 
+// Others are other clusters that the bundle targets, and the Helm options that they share.
+type Others struct {
+	Helm     *v1alpha1.HelmOptions
+	Clusters []ClusterContext
+	// Outdated is true if the Bundle that exists targets them, and the GitRepo does not.
+	Outdated bool
+}
+
 // clusterValues evaluates the templates in the values of a fleet.yaml as Fleet's management cluster does. It adds gaps
 // and returns false if there are templates and the cluster is not known. Source: docs/fleet-behavior.md, 2.5.
 func (b *bundle) clusterValues() (known bool, err error) {
@@ -41,17 +49,57 @@ func (b *bundle) clusterValues() (known bool, err error) {
 		return true, nil
 	}
 	helm := *b.in.Options.Helm
-	values := map[string]any{}
-	if len(helm.Values) > 0 && json.Unmarshal(helm.Values, &values) != nil {
-		return false, b.in.fail("", "its values are not a map")
-	}
-	c := b.in.Cluster
-	if c == nil {
+	if b.in.Cluster == nil {
+		values, err := valuesOf(&helm)
+		if err != nil {
+			return false, b.in.fail("", err.Error())
+		}
 		paths := clusterPaths(&helm, values)
 		for _, at := range paths {
 			b.result.Gaps = append(b.result.Gaps, "helm.values"+at+" depends on the labels of the cluster")
 		}
 		return len(paths) == 0, nil
+	}
+	if helm.Values, err = evaluated(&helm, b.in.Cluster); err != nil {
+		return false, b.in.fail("", err.Error())
+	}
+	b.in.Options.Helm = &helm
+	return true, b.otherValues()
+}
+
+// otherValues returns the error of the first other cluster whose values cannot be evaluated: Fleet then updates no
+// cluster. For clusters that the GitRepo may not target any more, it is a gap.
+func (b *bundle) otherValues() error {
+	for _, other := range b.in.Others {
+		for i := range other.Clusters {
+			switch _, err := evaluated(other.Helm, &other.Clusters[i]); {
+			case err == nil:
+			case !other.Outdated:
+				return b.in.fail("", err.Error()+", which it targets too: Fleet updates none of its clusters")
+			default:
+				b.result.Gaps = append(b.result.Gaps, err.Error()+", which its Bundle targets now, and its GitRepo does "+
+					"not: as long as the Bundle targets it, Fleet updates none of its clusters")
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// valuesOf decodes the values of a fleet.yaml.
+func valuesOf(helm *v1alpha1.HelmOptions) (map[string]any, error) {
+	values := map[string]any{}
+	if len(helm.Values) > 0 && json.Unmarshal(helm.Values, &values) != nil {
+		return nil, errors.New("its values are not a map")
+	}
+	return values, nil
+}
+
+// evaluated returns the values for a cluster, as JSON.
+func evaluated(helm *v1alpha1.HelmOptions, c *ClusterContext) ([]byte, error) {
+	values, err := valuesOf(helm)
+	if err != nil {
+		return nil, err
 	}
 	labels := exported(c.Labels)
 	for k, v := range c.Labels {
@@ -60,16 +108,16 @@ func (b *bundle) clusterValues() (known bool, err error) {
 		}
 	}
 	if len(labels) == 0 || helm.TemplateValues == nil && len(values) == 0 {
-		return true, nil
+		return helm.Values, nil
 	}
-	if values, err = evaluated(&helm, values, labels, c); err != nil {
-		return false, b.in.fail("", "targeting error: "+err.Error()+" for cluster "+c.Namespace+"/"+c.Name)
+	if values, err = templated(helm, values, labels, c); err != nil {
+		return nil, errors.New("targeting error: " + err.Error() + " for cluster " + c.Namespace + "/" + c.Name)
 	}
-	if helm.Values, err = json.Marshal(values); err != nil {
-		return false, b.in.fail("", "its values cannot be encoded as JSON")
+	out, err := json.Marshal(values)
+	if err != nil {
+		return nil, errors.New("its values cannot be encoded as JSON")
 	}
-	b.in.Options.Helm = &helm
-	return true, nil
+	return out, nil
 }
 
 // exported returns the labels or annotations that Fleet passes to templates.
@@ -83,8 +131,8 @@ func exported(in map[string]string) map[string]any {
 	return out
 }
 
-// evaluated returns the values with their templates evaluated. It changes the map.
-func evaluated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[string]any,
+// templated returns the values with their templates evaluated. It changes the map.
+func templated(helm *v1alpha1.HelmOptions, values map[string]any, labels map[string]any,
 	c *ClusterContext) (map[string]any, error) {
 	if !replaceLabels(values, labels, 0) {
 		return nil, errors.New("maximum recursion depth exceeded for cluster label prefix processing")

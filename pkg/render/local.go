@@ -22,6 +22,8 @@ type Local struct {
 	GitRepo string
 	// Refused is why every version of fleet apply refuses the directory; empty if none does.
 	Refused string
+	// Paused is true if the fleet.yaml pauses the bundle.
+	Paused bool
 	// Labels are the labels that the Bundle gets from the fleet.yaml.
 	Labels    map[string]string
 	DependsOn []v1alpha1.BundleRef
@@ -105,11 +107,29 @@ func (l *Local) For(cluster *v1alpha1.Cluster, repo *v1alpha1.GitRepo, applied [
 		in.Options = fleet.MergeOptions(in.Options, options, keyed)
 	}
 	if cluster != nil {
-		in.Cluster = &ClusterContext{Namespace: cluster.Namespace, Name: cluster.Name, Labels: cluster.Labels,
-			Annotations: cluster.Annotations,
-			Values:      cluster.Spec.TemplateValues}
+		in.Cluster = contextOf(cluster)
 	}
 	return in
+}
+
+func contextOf(c *v1alpha1.Cluster) *ClusterContext {
+	return &ClusterContext{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels, Annotations: c.Annotations,
+		Values: c.Spec.TemplateValues}
+}
+
+// Others returns other clusters to which the same targets apply; false if their values do not depend on the cluster.
+func (l *Local) Others(clusters []*v1alpha1.Cluster, applied []int, keyed bool) (Others, bool) {
+	out := Others{Helm: l.For(nil, nil, applied, keyed).Options.Helm}
+	if out.Helm == nil {
+		return out, false
+	}
+	if values, err := valuesOf(out.Helm); err != nil || len(clusterPaths(out.Helm, values)) == 0 {
+		return out, false
+	}
+	for _, c := range clusters {
+		out.Clusters = append(out.Clusters, *contextOf(c))
+	}
+	return out, true
 }
 
 // Validate returns why fleet apply refuses the fleet.yaml, in its words; empty if it does not. controller is the

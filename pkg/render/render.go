@@ -72,6 +72,8 @@ type Input struct {
 	// templates for each cluster. Cluster has the data of the templates; nil if it is not known.
 	FromFiles bool
 	Cluster   *ClusterContext
+	// Others are the other clusters that the files target, if their values depend on the cluster.
+	Others []Others
 	// Gaps and Notes were found by the caller. They come first in the Result.
 	Gaps, Notes []string
 }

@@ -66,6 +66,8 @@ type Rollout struct {
 	Release string `json:"release,omitempty" text:"name"`
 	// Action is Install or Upgrade.
 	Action string `json:"action,omitempty" text:"keep"`
+	// Paused is true if the agent deploys nothing until the bundle is resumed.
+	Paused bool `json:"paused,omitempty"`
 	// DesiredFrom is bundle or files; empty if the desired objects are unknown.
 	DesiredFrom string          `json:"desiredFrom,omitempty" text:"keep"`
 	Verdict     Verdict         `json:"verdict" text:"keep"`

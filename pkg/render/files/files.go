@@ -42,6 +42,7 @@ type Options struct {
 type bundleFile struct {
 	Name string `json:"name"`
 	v1alpha1.Options
+	Paused               bool                 `json:"paused"`
 	Labels               map[string]string    `json:"labels"`
 	DependsOn            []v1alpha1.BundleRef `json:"dependsOn"`
 	ImageScans           []imageScan          `json:"imageScans"`
@@ -127,7 +128,7 @@ func Load(dir string, o Options) (*render.Local, error) {
 		return nil, err
 	}
 	l := &render.Local{Input: render.Input{Name: f.Name, Options: f.Options, Notes: f.unknown, FromFiles: true},
-		Dir: ".", GitRepo: o.GitRepo, File: f.file,
+		Dir: ".", GitRepo: o.GitRepo, File: f.file, Paused: f.Paused,
 		Labels: f.Labels, DependsOn: f.DependsOn, DependsOnLines: f.dependsOnLines, ImageScans: len(f.ImageScans) > 0,
 		Targets: slices.Concat(f.Targets, f.TargetCustomizations), Mode: f.TargetCustomizationMode}
 	switch {
