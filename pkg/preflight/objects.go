@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -105,19 +106,24 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		}
 		found = true
 		var item *report.PreflightItem
-		if r.replaces(owner) {
-			r.add("Renamed", &o.Ref, "%s %s, which is of the same GitRepo: if its directory is renamed or gone, Fleet "+
-				"deletes that bundle, and creates the object again", o.Key(), owner.Describe())
+		switch {
+		case owner.Situation != ownership.Contested && r.overwritten(o):
 			r.renamed[o.Key()] = true
+			rule := ruleOf("Renamed")
+			rule.Verdict = report.VerdictOK
+			r.addAs(rule, &o.Ref, "%s %s, whose directory was renamed: Fleet uninstalls that bundle, and creates the "+
+				"object again", o.Key(), owner.Describe())
 			continue
-		}
-		if owner.Situation == ownership.Contested {
-			item = r.add("Contested", &o.Ref, "%s desires %s too: each deploy of one takes it from the other", owner,
-				o.Key())
-			item.Remedies = advise("decide which bundle should own it, and remove it from the others")
-		} else {
-			item = r.add("Held", &o.Ref, "%s %s; that owner would lose it, or take it over again", o.Key(),
-				owner.Describe())
+		case r.mayReplace(owner):
+			r.renamed[o.Key()] = true
+			r.add("Renamed", &o.Ref, "%s %s, which is of the same GitRepo: if its directory is gone from the "+
+				"repository with this commit, Fleet deletes that bundle, and creates the object again; if the directory "+
+				"stays, %s", o.Key(), owner.Describe(), r.ifItStays())
+			continue
+		case owner.Situation == ownership.Contested:
+			item = r.contested(o, owner)
+		default:
+			item = r.add("Held", &o.Ref, "%s %s%s", o.Key(), owner.Describe(), r.lossOf())
 			item.Remedies = append(advise("remove it from one of the two owners"), r.adopt(o, owner.Name()))
 		}
 		item.Owner = owner.String()
@@ -125,16 +131,66 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 	return found
 }
 
+// refusesOthers reports whether the rollout is an installation: Helm then refuses objects that others own.
+func (r *rollout) refusesOthers() bool { return r.Action == report.RolloutInstall && !r.takes }
+
+// ifItStays is what happens if an object stays in the directory of its owner.
+func (r *rollout) ifItStays() string {
+	if r.refusesOthers() {
+		return "Helm refuses to install this bundle"
+	}
+	return "each deploy of one takes it from the other"
+}
+
+// lossOf is what the owner of an object would lose.
+func (r *rollout) lossOf() string {
+	if r.refusesOthers() {
+		return "" // InvalidOwnership says what happens
+	}
+	return "; that owner would lose it, or take it over again"
+}
+
+// contested reports another bundle that desires an object. Helm refuses to install that one over an object that this
+// bundle owns.
+func (r *rollout) contested(o *evaluate.Object, other ownership.Owner) *report.PreflightItem {
+	own := len(wrongMetadata(o.Metadata, r.d.Ownership)) == 0
+	isRefused := func(d *directory.Deployment) bool {
+		action, takes := action(d)
+		return d.Key() == other.Bundles[0].Deployment && action == report.RolloutInstall && !takes
+	}
+	var item *report.PreflightItem
+	if own && slices.ContainsFunc(r.c.Desired.Directory.Deployments, isRefused) {
+		rule := ruleOf("Contested")
+		rule.Severity = report.Warning
+		item = r.addAs(rule, &o.Ref, "%s desires %s too: Helm refuses to install it, while this bundle owns the object",
+			other, o.Key())
+	} else {
+		item = r.add("Contested", &o.Ref, "%s desires %s too: each deploy of one takes it from the other", other, o.Key())
+	}
+	item.Remedies = advise("decide which bundle should own it, and remove it from the others")
+	return item
+}
+
+// overwritten reports whether fleet apply found that the object is of a bundle that was renamed.
+func (r *rollout) overwritten(o *evaluate.Object) bool {
+	if r.d.BD == nil || r.d.FromFiles() {
+		return false
+	}
+	return slices.ContainsFunc(r.d.BD.Spec.Options.Overwrites, func(x v1alpha1.OverwrittenResource) bool {
+		return x.Kind == o.Kind && x.Name == o.Name
+	})
+}
+
 // overwritesFrom is the first minor version of Fleet in which a bundle replaces the objects of another one of the same
 // GitRepo that is deleted with the same commit.
 const overwritesFrom = 15
 
-// replaces reports whether the bundle can replace the owner of an object: a bundle of the same GitRepo, which its Job
-// deletes if the repository does not have it any more.
-func (r *rollout) replaces(owner ownership.Owner) bool {
+// mayReplace reports whether a directory may replace the owner of an object: a bundle of the same GitRepo, which its
+// Job deletes if the repository does not have it any more.
+func (r *rollout) mayReplace(owner ownership.Owner) bool {
 	v, known := fleet.ParseVersion(r.c.Desired.ControllerVersion)
-	repo := r.gitRepo()
-	if repo == "" || known && v.Before(overwritesFrom, 0) {
+	repo, old := r.gitRepo(), known && v.Before(overwritesFrom, 0)
+	if repo == "" || old || !r.d.FromFiles() {
 		return false
 	}
 	return len(owner.Bundles) == 1 && slices.ContainsFunc(r.c.Desired.Directory.Deployments,
@@ -176,9 +232,9 @@ func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 		return false
 	}
 	// The reaction of Fleet depends on whether Helm's message is about an annotation.
-	after := "Fleet reports that it is not installed, and does not retry"
+	after := "Fleet would report the bundle as not installed, and would not retry"
 	if len(wrong) == 1 && strings.HasPrefix(wrong[0], "label") {
-		after = "Fleet retries indefinitely"
+		after = "Fleet would retry indefinitely"
 	}
 	item := r.add("InvalidOwnership", &o.Ref,
 		"%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),

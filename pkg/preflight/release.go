@@ -17,20 +17,13 @@ func (r *rollout) release() {
 	d := r.d
 	name := d.Ownership.Release()
 	last := d.On.State.Latest[name]
-	uninstalls := last != nil && last.Status == release.StatusUninstalling
-	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
-	switch {
-	case last != nil && !uninstalls:
-		r.Action, r.takes = report.RolloutUpgrade, true
-	case uninstalls || recordsRead:
-		helm := d.Options().Helm
-		r.Action, r.takes = report.RolloutInstall, helm != nil && helm.TakeOwnership
-	default:
+	r.Action, r.takes = action(&d.Deployment)
+	if r.Action == "" {
 		r.add("RecordsUnread", nil,
 			"the release records in namespace %s could not all be read: whether this installs or upgrades is not known",
 			d.Ownership.ReleaseNamespace)
 	}
-	if uninstalls {
+	if uninstalling(last) {
 		r.add("Uninstalling", nil,
 			"release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
 	}
@@ -43,6 +36,29 @@ func (r *rollout) release() {
 				"uninstalls the first release, and deletes the objects that are in both",
 			now.Release(), name)
 	}
+}
+
+// action returns whether the next deploy of a bundle installs or upgrades its release, and whether Helm then takes over
+// existing objects. The action is empty if the release records could not be read.
+func action(d *directory.Deployment) (action string, takes bool) {
+	if d.On == nil {
+		return "", false
+	}
+	last := d.On.State.Latest[d.Ownership.Release()]
+	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	switch {
+	case last != nil && !uninstalling(last):
+		return report.RolloutUpgrade, true
+	case last != nil, recordsRead:
+		helm := d.Options().Helm
+		return report.RolloutInstall, helm != nil && helm.TakeOwnership
+	}
+	return "", false
+}
+
+// uninstalling reports whether the last revision of a release says that it is being uninstalled.
+func uninstalling(last *state.Record) bool {
+	return last != nil && last.Status == release.StatusUninstalling
 }
 
 // inUse reports the owner of the release, if it is not the bundle. last is the latest revision.

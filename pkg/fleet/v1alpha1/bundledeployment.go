@@ -89,6 +89,18 @@ type Options struct {
 	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
 	// DownstreamResources are copied to the cluster, into the namespace of the release.
 	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
+	// Overwrites are the objects that the bundle takes from one of the same GitRepo, which fleet apply deleted in the
+	// same run.
+	Overwrites []OverwrittenResource `json:"overwrites,omitempty"`
+}
+
+// OverwrittenResource is an object of a bundle that was renamed.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type OverwrittenResource struct {
+	Kind      string `json:"kind,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // ReleaseNamespace returns the namespace of the release. Source: docs/fleet-behavior.md, 1.4.
