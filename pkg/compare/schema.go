@@ -20,6 +20,10 @@ import (
 // compared by their struct's merge keys, all others as plain JSON (docs/fleet-behavior.md, 3.1).
 func typeOf(gvk schema.GroupVersionKind) reflect.Type { return scheme.Scheme.AllKnownTypes()[gvk] }
 
+// Custom reports whether a kind is none of client-go's scheme, for example that of a custom resource. Helm patches its
+// objects, if it does not apply them server-side, by the difference of two manifests: it does not see the live object.
+func Custom(gvk schema.GroupVersionKind) bool { return typeOf(gvk) == nil }
+
 // listKind is how two lists are compared.
 type listKind int
 

@@ -85,7 +85,7 @@ func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 	}
 	agents := agentsOf(managers)
 	o.addedByOthers = map[string]bool{}
-	recorded := c.recordedFields()
+	recorded, known := c.recordedFields()
 	value := valuesOf(o.Ref, c.manifest, c.content)
 	out := make([]Difference, 0, len(diffs))
 	for _, d := range diffs {
@@ -96,6 +96,7 @@ func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 		if r, other := recorded[x.Path]; other && r.LiveSet {
 			x.Release = value(d, r.Live)
 		}
+		x.Unchanged = known && !concerns(recorded, d.Path)
 		out = append(out, x)
 	}
 	return out
@@ -113,21 +114,33 @@ func agentsOf(managers *compare.Managers) []string {
 	return out
 }
 
-// recordedFields returns the fields in which the release record and the bundle differ, by path.
-func (c *cell) recordedFields() map[string]compare.Difference {
+// concerns reports whether one of the differences is in a field, in a part of it, or in what has it as a part.
+func concerns(differences map[string]compare.Difference, path fieldpath.Path) bool {
+	for _, d := range differences {
+		n := min(len(d.Path), len(path))
+		if d.Path[:n].Equals(path[:n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordedFields returns the fields in which the release record and the bundle differ, by path. known is false if the
+// record does not have the object.
+func (c *cell) recordedFields() (fields map[string]compare.Difference, known bool) {
 	raw, ok := c.desired.Deployment.Recorded[c.desired.Key()]
 	if !ok {
-		return nil
+		return nil, false
 	}
 	recorded, _, err := object.Decode(raw)
 	if err != nil {
-		return nil // the record itself is reported as damaged
+		return nil, false // the record itself is reported as damaged
 	}
 	out := map[string]compare.Difference{}
 	for _, d := range compare.Objects(c.manifest, recorded, c.desired.GroupVersionKind()) {
 		out[d.Path.String()] = d
 	}
-	return out
+	return out, true
 }
 
 func difference(d compare.Difference, managers *compare.Managers, value valueOf) Difference {

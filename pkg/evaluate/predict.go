@@ -55,6 +55,18 @@ func (d *BundleDeployment) Conflicting(diffs []Difference) []string {
 	return out
 }
 
+// Leaves reports whether the next deploy leaves a field as it is: Helm patches a custom resource only where its manifest
+// changes, unless it applies server-side or is forced (docs/fleet-behavior.md, 1.6).
+func (d *BundleDeployment) Leaves(o *Object, x Difference) bool {
+	patches := !d.ServerSide && !forces(d.Options())
+	return patches && x.Unchanged && compare.Custom(o.GroupVersionKind())
+}
+
+// HelmWrites reports whether a difference is in the label that Helm itself writes at each deploy: no deploy removes it.
+func (x Difference) HelmWrites() bool {
+	return x.Path == ".metadata.labels."+fleet.ManagedByLabel && x.Live.Reveal() == fleet.ManagedByHelm
+}
+
 // notIn returns the paths of the differences in all that are not in some.
 func notIn(some, all []compare.Difference) []string {
 	known := map[string]bool{}

@@ -172,7 +172,9 @@ type Difference struct {
 	Desired Value  `json:"desired,omitzero" text:"redact"` // absent if the bundle does not state the field
 	Live    Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
 	// the value in the release record, if the bundle was rendered and states another one
-	Release     Value  `json:"release,omitzero" text:"redact"`
+	Release Value `json:"release,omitzero" text:"redact"`
+	// Unchanged is true if the bundle was rendered, and the release record states the same in this field.
+	Unchanged   bool   `json:"-"`
 	Manager     string `json:"manager,omitempty" text:"redact"`
 	Operation   string `json:"operation,omitempty" text:"keep"`
 	Subresource string `json:"subresource,omitempty" text:"keep"`

@@ -3,10 +3,13 @@
 package preflight
 
 import (
+	"errors"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -25,12 +28,32 @@ func (r *rollout) manifests() {
 				"not be empty\")", o.Key()).
 				Remedies = advise("give the object a name")
 		}
-		if by := m.Metadata.Labels[fleet.ManagedByLabel]; by != "" && by != fleet.ManagedByHelm {
+		by := m.Metadata.Labels[fleet.ManagedByLabel]
+		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !r.acceptsHelmsLabel(o) {
 			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
 				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
 				Remedies = advise("remove the label from the manifest; correctDrift would deploy again and again")
 		}
 	}
+}
+
+// acceptsHelmsLabel reports whether the comparePatches of the bundle exclude the label that Helm writes into an object.
+func (r *rollout) acceptsHelmsLabel(o *resolve.Object) bool {
+	diff := r.d.Options().Diff
+	if diff == nil || !compare.Applies(diff.ComparePatches, o.Ref) {
+		return false
+	}
+	desired, _, err := object.Decode(o.Raw)
+	if err != nil {
+		return false
+	}
+	live, _, _ := object.Decode(o.Raw)
+	if unstructured.SetNestedField(live, fleet.ManagedByHelm, "metadata", "labels", fleet.ManagedByLabel) != nil {
+		return false
+	}
+	desired, desiredErr := compare.ApplyDesired(diff.ComparePatches, o.Ref, desired)
+	live, liveErr := compare.Apply(diff.ComparePatches, o.Ref, live)
+	return errors.Join(desiredErr, liveErr) == nil && len(compare.Objects(desired, live, o.GroupVersionKind())) == 0
 }
 
 // notServed reports an object of a kind that the cluster does not serve. It returns false for any other object.

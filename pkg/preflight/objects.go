@@ -32,7 +32,7 @@ func (r *rollout) object(o *evaluate.Object) {
 		r.add("ObjectUnread", &o.Ref, "%s could not be read: %s", o.Key(), why)
 	case o.State == evaluate.Unowned:
 		r.Counts.TakeOver++
-	case len(o.Differences) > 0:
+	case r.effects(o).changes():
 		r.Counts.Change++
 	default:
 		r.Counts.Keep++
@@ -50,7 +50,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	if o.State == evaluate.Unowned && !refused && !owned {
 		r.takeOver(o)
 	}
-	r.overwrites(o, item)
+	r.fields(o, item)
 }
 
 // refused returns the item that the API server refuses the object; nil if it does not.
@@ -273,25 +273,71 @@ func (r *rollout) takeOver(o *evaluate.Object) {
 	r.add("TakenOver", &o.Ref, "%s exists and will be taken over silently: %s", o.Key(), why)
 }
 
-// overwrites reports the fields that the rollout changes, and the fields with which the apply would fail on a conflict.
-// item is the one that the API server refuses the object; nil without one.
-func (r *rollout) overwrites(o *evaluate.Object, item *report.PreflightItem) {
-	if len(o.Differences) == 0 {
+// effects are the fields in which an object differs from the bundle, by what the rollout does to them.
+type effects struct {
+	// changed are ordinary changes of the bundle. overwritten are values of other writers, or what others removed.
+	changed, overwritten []evaluate.Difference
+	// left are the fields that the rollout does not write.
+	left []evaluate.Difference
+}
+
+// effects returns what the rollout does to the fields of an object. Helm's own label is none of them.
+func (r *rollout) effects(o *evaluate.Object) effects {
+	var out effects
+	for _, x := range o.Differences {
+		byFleet := x.Manager == fleet.AgentManager && o.State != evaluate.Unowned
+		isNew := x.Live.IsZero() && !x.Unchanged
+		switch {
+		case x.HelmWrites():
+		case r.d.Leaves(o, x):
+			out.left = append(out.left, x)
+		case byFleet, isNew:
+			out.changed = append(out.changed, x)
+		default:
+			out.overwritten = append(out.overwritten, x)
+		}
+	}
+	return out
+}
+
+// changes reports whether the rollout changes fields of the object.
+func (e effects) changes() bool { return len(e.changed)+len(e.overwritten) > 0 }
+
+// fields reports what the rollout does to the fields of an object, and the fields with which the apply would fail on a
+// conflict. item is the one that the API server refuses the object; nil without one.
+func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
+	if item != nil {
+		item.Overwrites = o.Differences
 		return
 	}
-	fields := "1 field that differs"
-	if n := len(o.Differences); n > 1 {
-		fields = fmt.Sprintf("%d fields that differ", n)
-	}
-	switch owners := r.d.Conflicting(o.Differences); {
-	case item != nil:
-	case len(owners) > 0 && !o.Trial.Accepted:
+	if owners := r.d.Conflicting(o.Differences); len(owners) > 0 && !o.Trial.Accepted {
 		item = r.add("ApplyConflict", &o.Ref,
 			"%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(),
-			strings.Join(owners, " and "), fields)
+			strings.Join(owners, " and "), differing(o.Differences))
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
-	default:
-		item = r.add("Overwritten", &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), fields)
+		item.Overwrites = o.Differences
+		return
 	}
-	item.Overwrites = o.Differences
+	found := r.effects(o)
+	if x := found.overwritten; len(x) > 0 {
+		r.add("Overwritten", &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), differing(x)).Overwrites = x
+	}
+	if x := found.changed; len(x) > 0 {
+		r.add("Changed", &o.Ref, "%s: the rollout changes %s from the bundle", o.Key(), differing(x)).Overwrites = x
+	}
+	if x := found.left; len(x) > 0 {
+		item = r.add("NotReverted", &o.Ref, "%s: the rollout leaves %s from the bundle: Helm patches a custom resource "+
+			"only where its manifest changes", o.Key(), differing(x))
+		item.Remedies = advise("restore the fields by hand, or set helm.force on the bundle: each deploy then replaces " +
+			"its objects")
+		item.Overwrites = x
+	}
+}
+
+// differing is the number of fields that differ, in words.
+func differing(fields []evaluate.Difference) string {
+	if n := len(fields); n > 1 {
+		return fmt.Sprintf("%d fields that differ", n)
+	}
+	return "1 field that differs"
 }

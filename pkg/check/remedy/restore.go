@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -68,13 +69,13 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	if d.FromFiles() {
 		return []Remedy{show, m.Commands.Predict(&d.Deployment)}
 	}
-	options := "fleet.yaml"
-	if d.HelmOp != "" {
-		options = "the HelmOp"
-	}
+	options := optionsOf(d)
 	revert := Advise("set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects "+
 		"on all of its clusters", options)
-	if facts.Corrects(d) != nil {
+	switch {
+	case compare.Custom(o.GroupVersionKind()):
+		revert = replaces(d)
+	case facts.Corrects(d) != nil:
 		revert = Advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
 	accept := Run(m.Commands.Audit+" "+m.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
@@ -87,9 +88,30 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	return slices.Concat([]Remedy{show}, m.Restore(d, o), []Remedy{revert, accept})
 }
 
+// optionsOf is what has the options of a bundle.
+func optionsOf(d *evaluate.BundleDeployment) string {
+	if d.HelmOp != "" {
+		return "the HelmOp"
+	}
+	return "fleet.yaml"
+}
+
+// replaces reverts the change of a custom resource. A rollback of Helm leaves it (docs/fleet-behavior.md, 3.6).
+func replaces(d *evaluate.BundleDeployment) Remedy {
+	return Advise("set helm.force in %s: each deploy then replaces the objects of the bundle; correctDrift does not "+
+		"revert a custom resource, because Helm patches it only where its manifest changes", optionsOf(d))
+}
+
+// Correct returns the ways to revert a modified object that correctDrift has not reverted.
+func (m *Maker) Correct(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	if compare.Custom(o.GroupVersionKind()) {
+		return append(m.Restore(d, o), replaces(d))
+	}
+	return m.Redeploy(d)
+}
+
 // helmOverwrites reports whether an object differs only in the label that Helm itself writes at each deploy: neither a
 // restored object nor a corrected one stays.
 func helmOverwrites(o *evaluate.Object) bool {
-	const managedBy = "/metadata/labels/app.kubernetes.io~1managed-by"
-	return len(o.Differences) == 1 && o.Differences[0].Pointer == managedBy
+	return len(o.Differences) == 1 && o.Differences[0].HelmWrites()
 }
