@@ -113,10 +113,9 @@ func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 	o := refusedBy(d, words)
 	switch {
 	case !Immutable(words):
-		return remedy.Advise("correct %s by hand, as the message says: until then, a deploy fails in the same way",
-			what), true
+		return Correct(in.On(d.On), o, words), true
 	case o != nil:
-		return in.Recreate(in.On(d.On), o.Ref), true
+		return in.Recreate(in.On(d.On), *o), true
 	}
 	return remedy.Advise("delete %s, if that loses nothing: a deploy fails in the same way while it exists", what), true
 }

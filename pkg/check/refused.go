@@ -30,7 +30,23 @@ func Undeclared(words string) bool { return strings.Contains(words, undeclared) 
 
 // UpdateDefinition is what has to be done before such a field can be deployed.
 func UpdateDefinition() remedy.Remedy {
-	return remedy.Advise("update the definition of the kind by hand: Helm does not update those in crds/ of a chart")
+	return remedy.Advise("apply the new definition of the kind by hand: Helm does not update those in crds/ of a chart, " +
+		"and no change of the object helps")
+}
+
+// Correct is how an object is deployed whose live fields make the API server refuse it. o is nil if the object is not
+// known; words are those of the API server.
+func Correct(commands remedy.Commands, o *object.Ref, words string) remedy.Remedy {
+	const until = "; until then, a deploy fails in the same way"
+	fix := "set what the message names to what the bundle states"
+	if strings.Contains(words, "Duplicate value") {
+		fix = "make the list that the message names equal to that of the bundle: Helm merges it by key, and keeps " +
+			"what others changed as another element"
+	}
+	if o == nil {
+		return remedy.Advise("%s%s", fix, until)
+	}
+	return remedy.Run(commands.For(*o)+" edit "+remedy.KubectlName(*o), "opens the object, to %s%s", fix, until)
 }
 
 // refusedObject finds the object that Helm names in an error.
@@ -39,15 +55,14 @@ var refusedObject = regexp.MustCompile(
 
 // refusedBy returns the object of a bundle deployment that Helm names in an error; nil if it names none of them, or if
 // several have the name.
-func refusedBy(d *evaluate.BundleDeployment, words string) *evaluate.Object {
+func refusedBy(d *evaluate.BundleDeployment, words string) *object.Ref {
 	m := refusedObject.FindStringSubmatch(words)
 	if m == nil {
 		return nil
 	}
 	namespace, name, kind := m[1], cmp.Or(m[2], m[4]), cmp.Or(m[3], m[5])
-	var found *evaluate.Object
-	for i := range d.Objects {
-		o := &d.Objects[i]
+	var found *object.Ref
+	for _, o := range append(desiredOf(d), d.Newest...) {
 		if o.Name != name || o.Kind != kind {
 			continue
 		}
@@ -57,9 +72,17 @@ func refusedBy(d *evaluate.BundleDeployment, words string) *evaluate.Object {
 		if found != nil {
 			return nil
 		}
-		found = o
+		found = &o
 	}
 	return found
+}
+
+func desiredOf(d *evaluate.BundleDeployment) []object.Ref {
+	var out []object.Ref
+	for i := range d.Objects {
+		out = append(out, d.Objects[i].Ref)
+	}
+	return out
 }
 
 // errorOf returns what Fleet reports about the last deploy of a bundle deployment that failed. It is not to be shown,

@@ -71,6 +71,8 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 		item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
 	case check.Undeclared(words):
 		item.Remedies = []report.Remedy{check.UpdateDefinition()}
+	case o.State != evaluate.Missing && strings.Contains(words, "Duplicate value"):
+		item.Remedies = []report.Remedy{check.Correct(r.c.On(r.d.On), &o.Ref, words)}
 	default:
 		item.Remedies = advise("correct what the message names")
 	}

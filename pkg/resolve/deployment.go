@@ -35,6 +35,8 @@ type BundleDeployment struct {
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
+	// Newest are the objects of the newest revision, if the revision that the status names is not recorded.
+	Newest []object.Ref
 	// Next are the hashes of the manifests of the newest revision, if it is newer than that of the Desired objects; nil
 	// if they are not known.
 	Next map[object.Key][sha256.Size]byte

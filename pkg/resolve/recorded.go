@@ -40,6 +40,11 @@ func (d *BundleDeployment) Restore(rec *state.Record) bool {
 // recorded sets the desired objects from the record of the release, if there is no problem with it.
 func (d *BundleDeployment) recorded(history []*state.Record) {
 	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })
+	if i < 0 && len(history) > 0 {
+		for _, o := range history[len(history)-1].Objects {
+			d.Newest = append(d.Newest, newObject(o, d.Release.Namespace, d.On.State.Namespaced).Ref)
+		}
+	}
 	if i < 0 || d.Problem != "" {
 		return
 	}

@@ -53,3 +53,17 @@ func TestDesired(t *testing.T) {
 		t.Errorf("%d deployments desire it", len(s.On(s.Clusters[0]).Of(key)))
 	}
 }
+
+// TestNewest checks that the objects of the newest revision are known if the one that the status names is not recorded.
+func TestNewest(t *testing.T) {
+	w := &builder{tb: t}
+	w.secret("system", "one").bd("one", "a", "web/a:2").record("web/a:4", "failed", "a", "system", "theme").
+		record("web/a:5", "failed", "a", "system", "later")
+	d := w.build().Deployments[0]
+	if len(d.Newest) != 1 || d.Newest[0].Name != "later" || len(d.Desired) > 0 {
+		t.Errorf("newest %v, desired %v", d.Newest, d.Desired)
+	}
+	if d.Newest[0].Namespace != "web" {
+		t.Errorf("its namespace is not that of the release: %v", d.Newest)
+	}
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// TestByHand checks what is advised before a deploy can succeed that an API server refused. The objects of the newest
+// revision are known if the deployed one is not recorded.
+func TestByHand(t *testing.T) {
+	const patch = `Upgrade "guestbook" failed: cannot patch `
+	for _, tc := range []struct{ words, command, text string }{
+		{patch + `"fixed" with kind ConfigMap: data: Forbidden: field is immutable when it is set`,
+			"kubectl -n web delete configmap/fixed", "deletes the object; the next deploy creates it"},
+		{patch + `"migrate" with kind Job: spec.template: field is immutable`,
+			"kubectl -n web delete job.batch/migrate", "deletes the object, and the pods that it controls"},
+		{patch + `"web" with kind Service: spec.ports[1].name: Duplicate value: "http"`,
+			"kubectl -n web edit service/web", "Helm merges it by key"},
+		{patch + `"web" with kind Service: spec.type: Invalid value`,
+			"kubectl -n web edit service/web", "set what the message names to what the bundle states"},
+		{patch + `"other" with kind Service: spec.type: Invalid value`, "",
+			"set what the message names to what the bundle states"},
+		{"apply failed for object web/one example.com/v1, Kind=Widget: .spec.a: field not declared in schema", "",
+			"no change of the object helps"},
+	} {
+		d := deployment()
+		for _, r := range []struct{ version, kind, name string }{{"v1", "ConfigMap", "fixed"}, {"v1", "Service", "web"},
+			{"batch/v1", "Job", "migrate"}, {"example.com/v1", "Widget", "one"}} {
+			d.Newest = append(d.Newest, object.Ref{APIVersion: r.version, Kind: r.kind, Namespace: "web", Name: r.name})
+		}
+		got, ok := inputOf(d, evaluate.Ready).byHand(d, tc.words)
+		if !ok || got.Command != tc.command || !strings.Contains(got.Text, tc.text) {
+			t.Errorf("%s: %+v", tc.words, got)
+		}
+	}
+}
+
+// TestCustomResourceNotCorrected checks that correctDrift is not advised for a custom resource, which it does not
+// revert, and that a redeploy is not.
+func TestCustomResourceNotCorrected(t *testing.T) {
+	text := func(all []remedy.Remedy) string {
+		var out []string
+		for _, r := range all {
+			out = append(out, r.Lines()...)
+		}
+		return strings.Join(out, "; ")
+	}
+	d := deployment()
+	in := inputOf(d, evaluate.Modified, object.Ref{APIVersion: "example.com/v1", Kind: "Widget", Namespace: "web",
+		Name: "one"}, object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "two"})
+	for _, got := range []string{text(in.RestoreOrAccept(d, &d.Objects[0])), text(in.Correct(d, &d.Objects[0]))} {
+		if strings.Contains(got, "correctDrift.enabled") || strings.Contains(got, "deploys the bundle again") {
+			t.Errorf("it has no effect on a custom resource: %s", got)
+		}
+		if !strings.Contains(got, "set helm.force in fleet.yaml") {
+			t.Errorf("helm.force is not advised: %s", got)
+		}
+	}
+	if got := text(in.RestoreOrAccept(d, &d.Objects[1])); !strings.Contains(got, "set correctDrift.enabled") {
+		t.Errorf("correctDrift is not advised: %s", got)
+	}
+}
