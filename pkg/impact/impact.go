@@ -41,6 +41,7 @@ func Evaluate(in Input) report.Deletion {
 	}
 	namespace, message := in.deletedNamespace()
 	var local *evaluator
+	var here report.ClusterImpact // on the management cluster
 	for _, group := range clusters(t.Deployments) {
 		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0].On), deleted: deleted,
 			seen: map[object.Key]bool{}}
@@ -53,6 +54,9 @@ func Evaluate(in Input) report.Deletion {
 		}
 		e.findAffected(in.Desired.Deployments, group[0].On)
 		out.Clusters = append(out.Clusters, in.cluster(e, group))
+		if e == local {
+			here = out.Clusters[len(out.Clusters)-1]
+		}
 	}
 	if local == nil && len(in.Desired.Clusters) > 0 {
 		local = &evaluator{affected: in.affected(in.Desired.Clusters[0]), seen: map[object.Key]bool{}}
@@ -61,7 +65,7 @@ func Evaluate(in Input) report.Deletion {
 	if namespace != "" && local != nil {
 		out.Namespaces = []report.DeletedNamespace{in.namespace(local, namespace, message, deleted)}
 	}
-	out.Notes = in.notes()
+	out.Notes = in.notes(here)
 	return out
 }
 
@@ -255,7 +259,7 @@ func (in *Input) deletedNamespace() (name, message string) {
 }
 
 // notes describe what else the deletion does.
-func (in *Input) notes() []string {
+func (in *Input) notes(here report.ClusterImpact) []string {
 	t := in.Target
 	switch t.Kind {
 	case state.ClusterKind:
@@ -267,11 +271,11 @@ func (in *Input) notes() []string {
 			switch {
 			case b.Namespace+"/"+b.Name != t.Key():
 			case b.Labels[fleet.RepoLabel] != "":
-				return []string{"GitRepo " + b.Namespace + "/" + b.Labels[fleet.RepoLabel] +
-					" creates the Bundle again with its next Job, unless its path is removed from the repository"}
+				return []string{in.writtenAgain(here, object.Ref{Kind: state.GitRepo, Namespace: b.Namespace,
+					Name: b.Labels[fleet.RepoLabel]}, "with its next Job, unless its path is removed from the repository")}
 			case b.Labels[fleet.HelmOpLabel] != "":
-				return []string{"HelmOp " + b.Namespace + "/" + b.Labels[fleet.HelmOpLabel] +
-					" creates the Bundle again when the HelmOp changes"}
+				return []string{in.writtenAgain(here, object.Ref{Kind: state.HelmOp, Namespace: b.Namespace,
+					Name: b.Labels[fleet.HelmOpLabel]}, "when the HelmOp changes")}
 			}
 		}
 	case state.BundleDeployment:
@@ -282,6 +286,43 @@ func (in *Input) notes() []string {
 		return out
 	}
 	return nil
+}
+
+// writtenAgain tells whether a GitRepo or HelmOp creates a deleted Bundle again, and when.
+func (in *Input) writtenAgain(here report.ClusterImpact, by object.Ref, when string) string {
+	const nothing = ", so that nothing creates the Bundle again"
+	name := by.Kind + " " + by.Namespace + "/" + by.Name
+	switch {
+	case removes(here, by):
+		return name + " is an object of the Bundle and is deleted with it" + nothing
+	case in.exists(by):
+	case in.Desired.Fleet.Read(by.Kind, by.Namespace):
+		return name + " does not exist" + nothing
+	default:
+		name += ", if it exists,"
+	}
+	return name + " creates the Bundle again " + when
+}
+
+func (in *Input) exists(o object.Ref) bool {
+	isIt := func(x v1alpha1.Object) bool { return x.GetNamespace() == o.Namespace && x.GetName() == o.Name }
+	if o.Kind == state.HelmOp {
+		return slices.ContainsFunc(in.Desired.HelmOps, func(h *v1alpha1.HelmOp) bool { return isIt(h) })
+	}
+	return slices.ContainsFunc(in.Desired.GitRepos, func(g *v1alpha1.GitRepo) bool { return isIt(g) })
+}
+
+// removes reports whether the deletion removes an object of Fleet from a cluster.
+func removes(from report.ClusterImpact, o object.Ref) bool {
+	isIt := func(x report.RemovedObject) bool {
+		isFleets := object.Group(x.APIVersion) == v1alpha1.GroupVersion.Group
+		return isFleets && x.Kind == o.Kind && x.Namespace == o.Namespace && x.Name == o.Name
+	}
+	return slices.ContainsFunc(from.BundleDeployments, func(d report.DeploymentImpact) bool {
+		return slices.ContainsFunc(d.Releases, func(r report.ReleaseImpact) bool {
+			return slices.ContainsFunc(r.Removed, isIt)
+		})
+	})
 }
 
 // createdAgain tells whether the controller creates a deleted BundleDeployment again.
