@@ -86,11 +86,14 @@ func renderingGaps(desired *resolve.DesiredState, scope []*resolve.BundleDeploym
 }
 
 // competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an
-// object that one of them desires is contested, whatever the scope is.
+// object that one of them desires is contested, whatever the scope is. One that names no contents desires nothing yet.
 func (r *Reading) competitors(scope []object.DeploymentID) []collect.Bundle {
 	var out []collect.Bundle
 	for _, d := range r.Directory.Deployments {
-		if d.BD != nil && d.Problem == directory.NoReleaseRecord && !slices.Contains(scope, d.ID()) {
+		if d.BD == nil || d.BD.Spec.DeploymentID == "" {
+			continue
+		}
+		if d.Problem == directory.NoReleaseRecord && !slices.Contains(scope, d.ID()) {
 			b := r.bundle(d)
 			b.CompetitorOnly = true
 			out = append(out, b)

@@ -196,6 +196,9 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 	if x.CompetitorOnly {
 		instead = "it is not known whether it desires objects of other bundles"
 	}
+	if x.CompetitorOnly && done.Refused != "" {
+		return nil // it is not deployed, so that it desires no object
+	}
 	if done.Refused != "" {
 		effect := "Fleet's agent would refuse it as well; " + instead
 		switch files := d.Files; {
@@ -203,8 +206,6 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 			effect = "no Bundle of the GitRepo changes, because fleet apply refuses the directory; it has no result"
 		case files != nil && files.NoTarget != "":
 			effect = "Fleet does not deploy it to this cluster; it has no result"
-		case x.CompetitorOnly:
-			effect = instead
 		case done.ClusterScoped != nil:
 			effect = "every deploy of it fails; " + instead
 		}
