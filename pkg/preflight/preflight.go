@@ -131,22 +131,10 @@ func (r *rollout) paused() {
 
 // failed reports that the last deploy of the same deployment failed: the next one fails too, until the cause is gone.
 func (r *rollout) failed() {
-	d := r.d
-	if d.BD == nil || d.FromFiles() || d.BD.Spec.DeploymentID == "" {
-		return
-	}
-	const format = "the last deploy of the present deployment failed%s"
-	isFalse := func(condition string) bool {
-		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
-	}
-	applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
-	switch {
-	case isFalse("Installed"):
-		r.add("LastDeployFailed", nil, format, r.c.SaidOf(&d.Deployment, "Installed"))
-	case applied, dependency.SaysItWaits(d.BD):
-	case isFalse("Deployed"):
-		r.add("LastDeployFailed", nil, format, r.c.SaidOf(&d.Deployment, "Deployed")).
-			Remedies = []report.Remedy{r.c.TryNow(&d.Deployment)}
+	if condition := check.FailedDeploy(r.d); condition != "" {
+		r.add("LastDeployFailed", nil, "the last deploy of the present deployment failed%s",
+			r.c.SaidOf(&r.d.Deployment, condition)).
+			Remedies = []report.Remedy{r.c.Retry(r.d, condition)}
 	}
 }
 

@@ -165,8 +165,15 @@ func (t text) outcome(a *report.Adoption) {
 	t.linef("%s%s.", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
 	t.sentences("", a.Notes...)
 	for _, d := range a.Deployments {
-		t.linef("  %s  %s → %s ready", printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")),
-			fraction(d.Before.Ready, d.Before.Desired), t.colour(green, fraction(d.After.Ready, d.After.Desired)))
+		name := printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"))
+		if d.Failed != "" {
+			t.linef("  %s  is not deployed yet:", name)
+			t.wrapped(inset, d.Failed)
+			t.remedies(inset, d.Remedies)
+			continue
+		}
+		t.linef("  %s  %s → %s ready", name, fraction(d.Before.Ready, d.Before.Desired),
+			t.colour(green, fraction(d.After.Ready, d.After.Desired)))
 	}
 	if a.Receipt != "" && s.Done+s.Failed > 0 {
 		t.linef("Undo with: %s", printable(t.Undo+" "+escape.Shell(a.Receipt)))

@@ -109,6 +109,10 @@ type AdoptedDeployment struct {
 	Name      string `json:"name"`
 	Before    Counts `json:"before"`
 	After     Counts `json:"after"`
+	// Failed is what Fleet reports about the last deploy, if that failed: nothing is deployed before the next one, for
+	// which the remedies ask.
+	Failed   string   `json:"failed,omitempty" text:"redact"`
+	Remedies []Remedy `json:"remedies,omitempty"`
 }
 
 // Redacted returns a complete copy of the document, with its summary, in which secrets are hidden.

@@ -261,3 +261,25 @@ func TestNotInstalled(t *testing.T) {
 	expectContains(t, "stderr", a.stderr, "revision 1 of release apps/guestbook is no longer recorded")
 	f.expectUnchanged(before)
 }
+
+// TestAdoptAfterRefusal adopts the objects because of which Helm refused to install a bundle. The agent does not try
+// again by itself: adopt names the next step.
+func TestAdoptAfterRefusal(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook)
+	f.removeOwnership(configMap("settings"))
+	f.merge(controller, object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, b.name),
+		`{"status":{"ready":false,"conditions":[{"type":"Installed","status":"False","message":"not installed: it exists"}]}}`,
+		"status")
+	a := f.adopt("--yes")
+	if a.status != 0 || len(a.document.Deployments) != 1 {
+		t.Fatalf("status %d: %+v", a.status, a.document)
+	}
+	got := a.document.Deployments[0]
+	if want := "the last deploy failed: not installed: it exists"; got.Failed != want {
+		t.Errorf("the failure is %q, want %q", got.Failed, want)
+	}
+	if len(got.Remedies) != 1 || !strings.Contains(got.Remedies[0].Command, `{"spec":{"forceSyncGeneration":1}}`) {
+		t.Errorf("no step makes Fleet install it: %+v", got.Remedies)
+	}
+}

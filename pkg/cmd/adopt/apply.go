@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -133,6 +134,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		s.document.Notes = append(s.document.Notes, "the bundles could not be read again: "+err.Error())
 		return
 	}
+	in := s.found.Input()
 	for _, d := range now {
 		before, after := counts[d.ID()], d.Counts
 		after.Orphaned = before.Orphaned // orphans are not read again
@@ -141,7 +143,11 @@ func (s *session) evaluateAgain(ctx context.Context) {
 				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready",
 					report.Plural(n, "object"), d.Key()))
 		}
-		s.document.Deployments = append(s.document.Deployments, report.AdoptedDeployment{Namespace: d.Namespace,
-			Name: d.Name, Before: before, After: after})
+		out := report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after}
+		if condition := check.FailedDeploy(d); condition != "" && s.undo == "" {
+			out.Failed = "the last deploy failed" + in.SaidOf(&d.Deployment, condition)
+			out.Remedies = []report.Remedy{in.Retry(d, condition)}
+		}
+		s.document.Deployments = append(s.document.Deployments, out)
 	}
 }
