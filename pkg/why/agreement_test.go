@@ -38,7 +38,38 @@ func snapshots(t *testing.T) map[string]func() source.Source {
 	for _, file := range files {
 		out[strings.TrimSuffix(filepath.Base(file), ".yaml")] = func() source.Source { return caseOf(t, file) }
 	}
+	reports, err := filepath.Glob(testdata + "/reports/*.yaml")
+	if err != nil || len(reports) == 0 {
+		t.Fatalf("no reports: %v", err)
+	}
+	for _, file := range reports {
+		stages, err := cases.Stages(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range stages {
+			if err := s.CompleteCluster(); err != nil {
+				t.Fatal(err)
+			}
+			name := fmt.Sprintf("reports/%s:%d", strings.TrimSuffix(filepath.Base(file), ".yaml"), i+1)
+			out[name] = func() source.Source { return streamed(t, s.Capture) }
+		}
+	}
 	return out
+}
+
+// streamed opens a capture that states what it has.
+func streamed(t *testing.T, c *cases.Capture) source.Source {
+	t.Helper()
+	in, err := c.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Open(t.Context(), []string{"-"}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func opened(t *testing.T, path string) source.Source {
