@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+)
+
+// reportRemedies are the commands that the audit prints about a public report, and that write.
+var reportRemedies = []struct {
+	report string
+	stage  int    // the one with the problem; the next one is after the remedy
+	scope  string // of the audit
+	code   string // of the finding
+	object string // of the finding
+	// commands are parts of the commands that are run, in order.
+	commands []string
+	// changed is the object that the last command changes, and the path and the value of the field; the value is
+	// "gone" if it does not exist any more.
+	changed *unstructured.Unstructured
+	path    []string
+	value   any
+}{
+	{"paused", 1, "gitrepo/shop", "FD607", deploymentOf("shop-app"), []string{" patch bundle.fleet"},
+		fleetObject("Bundle", "fleet-local", "shop-app"), []string{"spec", "paused"}, false},
+	{"values-from", 1, "gitrepo/shop", "FD604", deploymentOf("shop-app"), []string{" annotate bundledeployments"},
+		fleetObject("BundleDeployment", "cluster-local", "shop-app"),
+		[]string{"metadata", "annotations", "fleetdoctor.io/reconcile"}, nil},
+	{"target-namespace", 1, "gitrepo/shop", "FD604", deploymentOf("shop-app"), []string{" annotate bundledeployments"},
+		fleetObject("BundleDeployment", "cluster-local", "shop-app"),
+		[]string{"metadata", "annotations", "fleetdoctor.io/reconcile"}, nil},
+	{"immutable-job", 2, "gitrepo/shop", "FD604", deploymentOf("shop-app"),
+		[]string{" annotate bundledeployments", " delete job.batch/migrate"}, object("batch/v1", "Job", "shop", "migrate"),
+		nil, "gone"},
+	{"shard", 1, "gitrepo/shop", "FD610", "gitrepo.fleet.cattle.io fleet-local/shop", []string{" label gitrepo"},
+		fleetObject("GitRepo", "fleet-local", "shop"), []string{"metadata", "labels", "fleet.cattle.io/shard-ref"}, "gone"},
+	{"secret-lost", 1, "gitrepo/shop", "FD610", "gitrepo.fleet.cattle.io fleet-local/shop", []string{" describe "}, nil,
+		nil, nil},
+	{"records-lost", 1, "gitrepo/shop", "FD602", deploymentOf("shop-app"), []string{" patch bundledeployment"},
+		fleetObject("BundleDeployment", "cluster-local", "shop-app"), []string{"status", "appliedDeploymentID"}, ""},
+	{"pending-upgrade", 1, "gitrepo/shop", "FD602", deploymentOf("shop-app"), []string{" patch bundledeployment"},
+		fleetObject("BundleDeployment", "cluster-local", "shop-app"), []string{"status", "appliedDeploymentID"}, ""},
+	{"rollout", 1, "gitrepo/shop", "FD604", deploymentOf("shop-app"), []string{" patch bundle.fleet"},
+		fleetObject("Bundle", "fleet-local", "shop-app"), []string{"spec", "rolloutStrategy", "maxUnavailable"}, int64(3)},
+	{"drift", 2, "gitrepo/shop", "FD602", deploymentOf("shop-app"), []string{" patch bundledeployment"},
+		fleetObject("BundleDeployment", "cluster-local", "shop-app"), []string{"status", "appliedDeploymentID"}, ""},
+	{"renamed-path-refused", 1, "gitrepo/shop", "FD604", deploymentOf("shopx-new"), []string{" patch bundle.fleet"},
+		fleetObject("Bundle", "fleet-local", "shopx-new"), []string{"spec", "forceSyncGeneration"}, int64(1)},
+	{"job-ttl", 1, "gitrepo/job-ttl", "FD101", "job shop/cleanup", []string{" get manifest "},
+		object("batch/v1", "Job", "shop", "cleanup"), []string{"metadata", "labels", "app.kubernetes.io/managed-by"}, "Helm"},
+	{"kubevirt-field", 1, "gitrepo/kubevirt-field", "FD104", "kubevirt.kubevirt.io shop/kubevirt",
+		[]string{" get manifest "}, object("kubevirt.io/v1", "KubeVirt", "shop", "kubevirt"),
+		[]string{"spec", "configuration", "vmStateStorageClass"}, "vmstate-persistence"},
+	{"content", 1, "gitrepo/shop", "FD601",
+		"content.fleet.cattle.io s-91eda1b24f357174fe7a1ce5d6222f15cbc0abaa58a5a2c69d217796ca8af", []string{" annotate bundles"},
+		fleetObject("Bundle", "fleet-local", "shop-app"), []string{"metadata", "annotations", "fleetdoctor.io/reconcile"},
+		nil},
+}
+
+func deploymentOf(name string) string {
+	return "bundledeployment.fleet.cattle.io cluster-local/" + name
+}
+
+func fleetObject(kind, namespace, name string) *unstructured.Unstructured {
+	return object("fleet.cattle.io/v1alpha1", kind, namespace, name)
+}
+
+// TestReportRemedies loads the cluster of a report onto a server, and runs the command that is printed, with kubectl, as
+// it is printed. The command succeeds and changes what it says. Then the objects become those that Fleet left in the
+// capture after the remedy, and the audit has the finding no more.
+//
+// No Fleet runs here. This proves that the command is right for a server, and that the finding ends with the state
+// after the remedy. That Fleet reaches this state because of the command was seen when the state was captured.
+func TestReportRemedies(t *testing.T) {
+	for _, tc := range reportRemedies {
+		t.Run(tc.report, func(t *testing.T) {
+			stages, err := cases.Stages("../testdata/reports/" + tc.report + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &reportServer{Cluster: cluster.Start(t, cluster.WithFleetCRDs()), t: t}
+			r.kubeconfig = r.Kubeconfig(t)
+			problem := loadable(t, stages[tc.stage-1])
+			r.become(nil, problem)
+			before := audit(t, r.kubeconfig, tc.scope)
+			for _, text := range tc.commands {
+				command := commandWith(before, tc.code, tc.object, text)
+				if command == "" {
+					t.Fatalf("%s of %s has no command with %q\n%s", tc.code, tc.object, text, before.stdout)
+				}
+				r.shell(command, problem)
+			}
+			r.changed(tc.changed, tc.path, tc.value)
+			if tc.stage < len(stages) {
+				r.become(problem, loadable(t, stages[tc.stage]))
+			}
+			after := audit(t, r.kubeconfig, tc.scope)
+			if after.report == nil && tc.value != "gone" {
+				t.Fatalf("no report: %s", after.stderr)
+			}
+			if after.report != nil && commandWith(after, tc.code, tc.object, "") != "" {
+				t.Errorf("%s of %s is still found\n%s", tc.code, tc.object, after.stdout)
+			}
+		})
+	}
+}
+
+// reportServer is a server with the cluster of a report.
+type reportServer struct {
+	*cluster.Cluster
+	t          *testing.T
+	kubeconfig string
+}
+
+// helm prints the manifest of a revision, as "helm get manifest" does.
+const helm = `#!/bin/sh
+for word; do
+	case "$word" in
+	--revision=*) revision=${word#--revision=} ;;
+	*) name=$word ;;
+	esac
+done
+cat "$(dirname "$0")/sh.helm.release.v1.$name.v$revision"
+`
+
+// shell runs a command as a user does.
+func (r *reportServer) shell(command string, of map[string]*unstructured.Unstructured) {
+	r.t.Helper()
+	path := r.t.TempDir()
+	if err := os.Symlink(r.Kubectl(), filepath.Join(path, "kubectl")); err != nil {
+		r.t.Fatal(err)
+	}
+	write(r.t, filepath.Join(path, "helm"), helm, 0o700)
+	for _, obj := range of {
+		if data, ok, _ := unstructured.NestedString(obj.Object, "data", release.DataKey); ok {
+			write(r.t, filepath.Join(path, obj.GetName()), manifest(r.t, data), 0o600)
+		}
+	}
+	shell := exec.CommandContext(r.t.Context(), "sh", "-c", command)
+	shell.Env = append(os.Environ(), "PATH="+path+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if out, err := shell.CombinedOutput(); err != nil {
+		r.t.Fatalf("%s\n%s: %v", command, out, err)
+	}
+}
+
+// manifest is that of a release record: JSON, compressed, base64 of Helm, and base64 of the API.
+func manifest(t *testing.T, data string) string {
+	t.Helper()
+	value, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := base64.StdEncoding.DecodeString(string(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Manifest string `json:"manifest"`
+	}
+	if err := json.NewDecoder(z).Decode(&record); err != nil {
+		t.Fatal(err)
+	}
+	return record.Manifest
+}
+
+// changed checks a field after the command.
+func (r *reportServer) changed(obj *unstructured.Unstructured, path []string, want any) {
+	r.t.Helper()
+	if obj == nil {
+		return
+	}
+	live := obj.DeepCopy()
+	err := r.Client().Get(r.t.Context(), client.ObjectKeyFromObject(obj), live)
+	switch {
+	case path == nil && apierrors.IsNotFound(err):
+		return
+	case path == nil || err != nil:
+		r.t.Fatalf("reading %s %s: %v", obj.GetKind(), obj.GetName(), err)
+	}
+	got, found, err := unstructured.NestedFieldNoCopy(live.Object, path...)
+	if err != nil || want == nil && !found || want == "gone" == found || want != nil && want != "gone" && got != want {
+		r.t.Errorf("%s of %s %s is %v (%t, %v), want %v", strings.Join(path, "."), obj.GetKind(), obj.GetName(), got, found,
+			err, want)
+	}
+}
+
+// become makes the objects of the server those of a capture, with their status.
+func (r *reportServer) become(from, to map[string]*unstructured.Unstructured) {
+	r.t.Helper()
+	for key, obj := range from {
+		if to[key] == nil {
+			if err := client.IgnoreNotFound(r.Client().Delete(r.t.Context(), obj.DeepCopy())); err != nil {
+				r.t.Fatalf("deleting %s: %v", key, err)
+			}
+		}
+	}
+	dir := r.t.TempDir()
+	for i, key := range slices.Sorted(maps.Keys(to)) {
+		obj := to[key]
+		if obj.GetNamespace() != "" {
+			r.Namespace(r.t, obj.GetNamespace())
+		}
+		if from != nil {
+			err := r.Client().Delete(r.t.Context(), obj.DeepCopy(), client.GracePeriodSeconds(0),
+				client.PropagationPolicy("Background"))
+			if client.IgnoreNotFound(err) != nil {
+				r.t.Fatalf("deleting %s: %v", key, err)
+			}
+		}
+		text, err := json.Marshal(obj)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		write(r.t, filepath.Join(dir, string(rune('a'+i/26))+string(rune('a'+i%26))+".json"), string(text), 0o600)
+	}
+	r.LoadSnapshot(r.t, dir)
+}
+
+var capturedTime = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// loadable are the objects of a stage that a server accepts. The newest time is now. Captures leave out what the server
+// requires of the workloads of Fleet, and a server writes the selector of a Job itself.
+func loadable(t *testing.T, s cases.Stage) map[string]*unstructured.Unstructured {
+	t.Helper()
+	text, err := json.Marshal(s.Documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := capturedTime.FindAllString(string(text), -1)
+	newest, err := time.Parse(time.RFC3339, slices.Max(times))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().UTC().Truncate(time.Second).Sub(newest)
+	shifted := capturedTime.ReplaceAllStringFunc(string(text), func(at string) string {
+		then, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return then.Add(later).Format(time.RFC3339)
+	})
+	var documents []map[string]any
+	if err := json.Unmarshal([]byte(shifted), &documents); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*unstructured.Unstructured{}
+	for _, d := range documents {
+		obj := &unstructured.Unstructured{Object: d}
+		switch {
+		case obj.GetKind() == "Namespace", obj.GetKind() == "Job" && d["spec"] == nil:
+			continue // the server could not delete it, or cannot run it
+		case obj.GetKind() == "Job":
+			unstructured.RemoveNestedField(d, "spec", "selector")
+			unstructured.RemoveNestedField(d, "spec", "template", "metadata")
+		case obj.GetKind() == "Deployment" && strings.HasPrefix(obj.GetName(), "fleet-"):
+			labels := map[string]string{"app": obj.GetName()}
+			for _, path := range [][]string{{"spec", "selector", "matchLabels"},
+				{"spec", "template", "metadata", "labels"}} {
+				if err := unstructured.SetNestedStringMap(d, labels, path...); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		out[obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName()] = obj
+	}
+	return out
+}
