@@ -47,6 +47,29 @@ func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
 		})
 }
 
+// leftBehind returns the Bundles of a GitRepo that its last Job neither wrote nor deleted, although it succeeded: they
+// have another commit than the status of the GitRepo, which others have.
+func (in *Input) leftBehind(g *v1alpha1.GitRepo) []string {
+	if g.Status.Commit == "" || g.Status.GitJobStatus != facts.JobSucceeded {
+		return nil
+	}
+	written := false
+	var out []string
+	for _, b := range in.BundlesOf(facts.RefTo(g)) {
+		switch of := b.Labels[fleet.CommitLabel]; {
+		case of == g.Status.Commit:
+			written = true
+		case of != "" && !facts.Deleting(b):
+			out = append(out, b.Name+" (commit "+of+")")
+		}
+	}
+	if !written || !in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) {
+		return nil
+	}
+	slices.Sort(out)
+	return out
+}
+
 // NotFollowed returns the findings about what in a GitRepo Fleet does not follow.
 func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 	g, ok := o.(*v1alpha1.GitRepo)
@@ -75,6 +98,11 @@ func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 	if late && s.GitJobStatus != facts.JobInProgress && in.awaitsBundles(g) {
 		add("commit", in.StartJob(name, g.Spec.ForceSyncGeneration+1),
 			"no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit)
+	}
+	if left := in.leftBehind(g); len(left) > 0 {
+		add("leftBehind", in.StartJob(name, g.Spec.ForceSyncGeneration+1),
+			"the last Job of GitRepo %s, for commit %s, succeeded, and neither wrote nor deleted %s of it: %s", name,
+			s.Commit, facts.Count(len(left), "Bundle"), facts.List(left))
 	}
 	return out
 }

@@ -42,10 +42,11 @@ var refusals = map[string][]Refusal{
 	state.ClusterGroup: {{Condition: "Processed", What: "cannot be processed"}},
 }
 
-// The gitJobStatus of a GitRepo while a Job runs, and after one that failed.
+// The gitJobStatus of a GitRepo while a Job runs, and after one that failed or succeeded.
 const (
 	JobInProgress = "InProgress"
 	JobFailed     = "Failed"
+	JobSucceeded  = "Current"
 )
 
 // Refusals returns why a controller of Fleet does not process an object, the cause first. It is empty if no condition
