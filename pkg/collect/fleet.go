@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 
@@ -28,8 +29,7 @@ var (
 // Fleet reads Fleet's own objects. workspace is the namespace that the user names, or empty. It is read if reading all
 // namespaces is forbidden.
 func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []source.Gap, error) {
-	mappings := state.Kind{Name: state.BundleNamespaceMapping, Add: (*state.Fleet).AddMapping}
-	return r.fleet(ctx, workspace, append(slices.Clone(state.Kinds), mappings))
+	return r.fleet(ctx, workspace, slices.Concat(state.Kinds, state.OtherKinds))
 }
 
 // fleet reads objects of some of Fleet's kinds.
@@ -70,10 +70,17 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 	return out, gaps, err
 }
 
+// errPartial is the error that a snapshot has only the metadata of one of Fleet's objects: an older version of this
+// program took it, which did not read the kind.
+var errPartial = errors.New(source.NotCaptured.Detail)
+
 // fleetKind lists one of Fleet's kinds into out. mu guards out.
 func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind,
 	q source.Query) error {
 	cover, err := r.list(ctx, q, func(o source.Object) error {
+		if o.Partial {
+			return errPartial
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if err := kind.Add(out, o.Raw); err != nil {

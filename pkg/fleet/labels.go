@@ -93,6 +93,8 @@ const (
 	AgentSecretNamespaceKey = "deploymentNamespace"
 	// ImageScanEnv is the environment variable of Fleet's controllers that enables the scan of images, from 0.15 on.
 	ImageScanEnv = "IMAGESCAN_ENABLED"
+	// SchedulesEnv is the environment variable of fleet-controller that enables schedules.
+	SchedulesEnv = "EXPERIMENTAL_SCHEDULES"
 	// CheckinIntervalEnv is the environment variable of the agent with the interval of its heartbeat.
 	CheckinIntervalEnv = "CHECKIN_INTERVAL"
 	ControllerName     = "fleet-controller" // Deployment and ConfigMap in the system namespace

@@ -63,7 +63,8 @@ var workload = []string{"spec.replicas", "spec.template.spec.containers[].name",
 	"status.updatedReplicas", "status.readyReplicas"}
 
 // workloadVariables are the environment variables of Fleet's programs that are read.
-var workloadVariables = []string{fleet.AgentScopeEnv, fleet.CheckinIntervalEnv, fleet.ImageScanEnv}
+var workloadVariables = []string{fleet.AgentScopeEnv, fleet.CheckinIntervalEnv, fleet.ImageScanEnv,
+	fleet.SchedulesEnv}
 
 // listedMetadata are the members of the metadata of every object that is captured.
 var listedMetadata = []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation",
@@ -305,6 +306,9 @@ var fleetTypes = map[string]func() any{
 	"ClusterGroup":           func() any { return &v1alpha1.ClusterGroup{} },
 	"Content":                func() any { return &v1alpha1.Content{} },
 	"GitRepo":                func() any { return &v1alpha1.GitRepo{} },
+	"ImageScan":              func() any { return &v1alpha1.ImageScan{} },
+	"Schedule":               func() any { return &v1alpha1.Schedule{} },
+	"ClusterRegistration":    func() any { return &v1alpha1.ClusterRegistration{} },
 	"HelmOp":                 func() any { return &v1alpha1.HelmOp{} },
 }
 

@@ -23,6 +23,9 @@ type Fleet struct {
 	Clusters          []*v1alpha1.Cluster
 	ClusterGroups     []*v1alpha1.ClusterGroup
 	Mappings          []*v1alpha1.BundleNamespaceMapping
+	Schedules         []*v1alpha1.Schedule
+	ImageScans        []*v1alpha1.ImageScan
+	Registrations     []*v1alpha1.ClusterRegistration
 	// NamespaceLabels are the labels of the Namespaces with Clusters, by name. They are read only if a mapping needs
 	// them.
 	NamespaceLabels map[string]map[string]string
@@ -35,8 +38,9 @@ type Fleet struct {
 	Contents Contents
 	// ControllerVersion is the image tag of fleet-controller, empty if it is not known.
 	ControllerVersion string
-	// ImageScan is whether the controller scans images; nil if that is not known.
-	ImageScan *bool
+	// ImageScan is whether the controller scans images, Scheduling whether it processes Schedules; nil if that is not
+	// known.
+	ImageScan, Scheduling *bool
 	// Agents decides whether the controller imports the agents of Clusters again.
 	Agents Agents
 	// Coverage reports, by kind, which of these objects were read.

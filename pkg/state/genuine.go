@@ -28,7 +28,8 @@ func (f *Fleet) AddController(raw []byte) error {
 	if name == fleet.ControllerName {
 		at := installed(f.controllers[name])
 		w := f.controllers[name][at]
-		f.ControllerVersion, f.ImageScan, f.Agents.ControllerNamespace = w.Version, w.ImageScan, at
+		f.ControllerVersion, f.Agents.ControllerNamespace = w.Version, at
+		f.ImageScan, f.Scheduling = w.ImageScan, w.Scheduling
 	}
 	return nil
 }

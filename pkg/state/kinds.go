@@ -8,7 +8,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-// Kinds are Fleet's kinds that are read. It is the only table of them.
+// Kinds are Fleet's kinds that are read, except for those in OtherKinds. It is the only table of them.
 var Kinds = []Kind{
 	kind(BundleDeployment, "bundledeployments",
 		func(f *Fleet) *[]*v1alpha1.BundleDeployment { return &f.BundleDeployments }, "bd"),
@@ -58,6 +58,25 @@ func kind[T any, P interface {
 			return out
 		},
 	}
+}
+
+// OtherKinds are Fleet's kinds that are read, and for which the report has no row.
+var OtherKinds = []Kind{
+	otherKind(BundleNamespaceMapping, func(f *Fleet) *[]*v1alpha1.BundleNamespaceMapping { return &f.Mappings }),
+	otherKind(Schedule, func(f *Fleet) *[]*v1alpha1.Schedule { return &f.Schedules }),
+	otherKind(ImageScan, func(f *Fleet) *[]*v1alpha1.ImageScan { return &f.ImageScans }),
+	otherKind(ClusterRegistration, func(f *Fleet) *[]*v1alpha1.ClusterRegistration { return &f.Registrations }),
+}
+
+func otherKind[T any](name string, objects func(*Fleet) *[]*T) Kind {
+	return Kind{Name: name, Add: func(f *Fleet, raw []byte) error {
+		o := new(T)
+		if err := object.Into(raw, o); err != nil {
+			return err
+		}
+		*objects(f) = append(*objects(f), o)
+		return nil
+	}}
 }
 
 // Deleting returns Fleet's objects that are being deleted, by kind, in the order in which they were read.

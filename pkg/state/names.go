@@ -21,5 +21,12 @@ const (
 	Namespace              = targeting.KindNamespace
 )
 
+// The names of kinds that only findings need. They are not in Kinds: no bundle deployment belongs to them.
+const (
+	Schedule            = "Schedule"
+	ImageScan           = "ImageScan"
+	ClusterRegistration = "ClusterRegistration"
+)
+
 // Content is the kind of the objects with the manifests of bundles. They are not in Kinds: only their names are read.
 const Content = "Content"

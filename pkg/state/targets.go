@@ -4,19 +4,7 @@ package state
 
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
-
-// AddMapping adds a BundleNamespaceMapping, given as JSON.
-func (f *Fleet) AddMapping(raw []byte) error {
-	m := &v1alpha1.BundleNamespaceMapping{}
-	if err := object.Into(raw, m); err != nil {
-		return err
-	}
-	f.Mappings = append(f.Mappings, m)
-	return nil
-}
 
 // NeedsNamespaces reports whether the targets of a bundle depend on the labels of Namespaces.
 func (f *Fleet) NeedsNamespaces() bool {

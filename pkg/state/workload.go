@@ -27,8 +27,9 @@ type Workload struct {
 	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is
 	// empty if it proves the scope.
 	Doubt string
-	// ImageScan is, for fleet-controller, whether Fleet scans images, by its environment; nil if that is not shown.
-	ImageScan *bool
+	// ImageScan and Scheduling are, for fleet-controller, whether Fleet scans images and processes Schedules, by its
+	// environment; nil if that is not shown.
+	ImageScan, Scheduling *bool
 	// CheckinInterval is the value of CHECKIN_INTERVAL, empty if the variable is not set or not shown.
 	CheckinInterval string
 }
@@ -52,7 +53,7 @@ func readWorkload(kind string, raw []byte) (namespace, name string, out Workload
 		}
 	}
 	if w.Metadata.Name == fleet.ControllerName {
-		out.ImageScan = w.imageScan()
+		out.ImageScan, out.Scheduling = w.enables(fleet.ImageScanEnv), w.enables(fleet.SchedulesEnv)
 	}
 	if scope, ok := w.scope(); ok {
 		out.Scope = scope
@@ -112,16 +113,16 @@ func (w *workloadObject) idle() string {
 	return ""
 }
 
-// imageScan returns whether Fleet scans images: its variable is set only then. It returns nil if the value comes from
+// enables returns whether a variable enables a feature: it is set only then. It returns nil if the value comes from
 // elsewhere, or if a capture replaced it.
-func (w *workloadObject) imageScan() *bool {
+func (w *workloadObject) enables(variable string) *bool {
 	enabled := false
 	for _, c := range w.Spec.Template.Spec.Containers {
 		if len(c.EnvFrom) > 0 {
 			return nil
 		}
 		for _, e := range c.Env {
-			if e.Name != fleet.ImageScanEnv {
+			if e.Name != variable {
 				continue
 			}
 			value, err := strconv.ParseBool(e.Value)
