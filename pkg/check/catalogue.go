@@ -114,6 +114,7 @@ var catalogue = []row{
 	{code: "FD608", scope: OfCluster, all: (*pass).willUninstall},
 	{code: "FD609", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
 	{code: CodeNotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
+	{code: CodeNotProcessed, scope: OfAll, all: (*pass).switchedOff},
 	{code: "FD611", scope: OfAggregate, kinds: bundles, aggregate: (*pass).reportedNotReady},
 	{code: "FD612", scope: OfDeployment, object: (*pass).scaledOutside},
 	{code: "FD701", scope: OfDeployment, deployment: (*pass).secretInStatus},

@@ -5,11 +5,14 @@ package check
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -52,6 +55,56 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 		f.sayIf(differ, "the last poll found commit "+polled+", and its bundles are those of commit "+deployed)
 	}
 	return f, true
+}
+
+// imageScanSince is the first minor version in which Fleet scans images only on request. Schedules always were so.
+const imageScanSince = 15
+
+// switchedOff reports objects that the controller ignores because their feature is not switched on.
+func (in *pass) switchedOff() {
+	for _, s := range in.Desired.Schedules {
+		if in.Includes(state.Schedule, s) && !s.Status.Written() {
+			in.ignoredFeature(facts.Ref(state.Schedule, s.Namespace, s.Name), s, in.Desired.Scheduling, fleet.SchedulesEnv)
+		}
+	}
+	version, known := fleet.ParseVersion(in.Desired.ControllerVersion)
+	if known && version.Before(imageScanSince, 0) {
+		return
+	}
+	for _, s := range in.Desired.ImageScans {
+		ofRepo := in.Scope.Names(state.GitRepo, s.Namespace+"/"+s.Spec.GitRepoName)
+		if included := ofRepo || in.Includes(state.ImageScan, s); !included || s.Status.Written() {
+			continue
+		}
+		enabled := in.Desired.ImageScan
+		if off := enabled != nil && !*enabled; off && !known {
+			enabled = nil // before that version, images are scanned without the variable
+		}
+		in.ignoredFeature(facts.Ref(state.ImageScan, s.Namespace, s.Name), s, enabled, fleet.ImageScanEnv)
+	}
+}
+
+// ignoredFeature reports an object that the controller has never processed, unless a variable of fleet-controller
+// enables that. enabled is nil if that is not known: then the age of the object decides whether to report it.
+func (in *pass) ignoredFeature(ref object.Ref, o metav1.Object, enabled *bool, variable string) {
+	f := Finding{Object: ref, Aspect: "feature"}
+	name := ref.Kind + " " + ref.Namespace + "/" + ref.Name
+	created := o.GetCreationTimestamp().Time
+	switch {
+	case enabled != nil && *enabled:
+		return
+	case enabled != nil:
+		f.Message = fmt.Sprintf("no controller processes %s: the environment of Deployment %s does not set %s to true",
+			name, fleet.ControllerName, variable)
+	case !in.LongAgo(created):
+		return
+	default:
+		f.Message = fmt.Sprintf("no controller has processed %s since %s: its status is empty, and it is not known "+
+			"whether Deployment %s sets %s to true, which it needs", name, facts.Time(created), fleet.ControllerName,
+			variable)
+	}
+	in.report(f, remedy.Advise("set the variable %s of Fleet's controllers to true with Fleet's Helm chart, or "+
+		"delete the %s, which has no effect", variable, ref.Kind))
 }
 
 // refusals returns why a controller does not process an object. FD306 and FD404 are about Bundles too, and FD603 about
