@@ -23,7 +23,7 @@ func workspace() estate {
 		e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
 			"metadata": document{"name": name, "namespace": "fleet-local", "creationTimestamp": past},
 			"status": document{"namespace": "cluster-" + name, "summary": total, "resourceCounts": total,
-				"desiredReadyGitRepos": 1, "readyGitRepos": 1}})
+				"desiredReadyGitRepos": 1, "readyGitRepos": 1, "agent": document{"lastSeen": past}}})
 		bd, secret := e.deployment("web", past)
 		for _, d := range []document{bd, secret} {
 			delete(e, fmt.Sprint(d["kind"], "/cluster-one/web")) // where deployment adds it

@@ -13,17 +13,19 @@ import (
 
 // agentNeverSeen reports an agent that was imported, or one that registers itself, and has never reported.
 func (in *pass) agentNeverSeen(a evaluate.Agent) {
-	if !a.Silent || len(facts.Refusals(a.Cluster)) > 0 { // FD610 has the error
+	r := in.RegistrationOf(a.Cluster)
+	refused := len(facts.Refusals(a.Cluster)) > 0 // FD610 has the error
+	if refused || !a.Silent && !r.Elsewhere(a) {
 		return
 	}
 	f, c := onCluster(a), a.Cluster
 	f.AsOf = c.Status.LastChange()
 	if c.Spec.KubeConfigSecret == "" {
-		in.neverRegistered(a, f)
+		in.neverRegistered(a, f, r)
 		return
 	}
 	f.Message = fmt.Sprintf("the agent of cluster %s was imported and has never reported", f.Cluster)
-	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, limitOf(a.Heartbeat)}
+	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, "an agent reports 15 seconds after its start"}
 	f.say("the agent was installed for the API server %q", escape.Address(c.Status.APIServerURL))
 	in.report(f, in.LogsOfAgent(a))
 }
@@ -31,7 +33,7 @@ func (in *pass) agentNeverSeen(a evaluate.Agent) {
 // neverRegistered reports an agent that registers itself. The controller names a Cluster after its clientID only if an
 // agent has registered with it. Other Clusters were created by hand, and nothing here shows whether an agent has
 // registered.
-func (in *pass) neverRegistered(a evaluate.Agent, f Finding) {
+func (in *pass) neverRegistered(a evaluate.Agent, f Finding, r facts.Registration) {
 	c := a.Cluster
 	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its agent "+
 		"must register itself", f.Cluster)
@@ -42,8 +44,10 @@ func (in *pass) neverRegistered(a evaluate.Agent, f Finding) {
 	case c.Name == fleet.RegisteredName(c.Spec.ClientID):
 		f.Message = fmt.Sprintf("the agent of cluster %s registered itself and has never reported", f.Cluster)
 	}
-	created := facts.Time(c.CreationTimestamp.Time)
-	f.Evidence = []string{"the Cluster was created at " + created, limitOf(a.Heartbeat)}
+	if why := r.Why(c); why != "" {
+		f.Message = fmt.Sprintf("no agent has reported for cluster %s: %s", f.Cluster, why)
+	}
+	f.Evidence = append(r.Others(c), "the Cluster was created at "+facts.Time(c.CreationTimestamp.Time))
 	f.sayIf(c.Status.Namespace == "", "the controller has not given the Cluster a namespace: it cannot grant the "+
 		"registration before that")
 	in.report(f, in.LogsOfAgent(a))

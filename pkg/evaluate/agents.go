@@ -29,8 +29,8 @@ type Agent struct {
 	// Version is the image tag of its workload; empty if its cluster is not read.
 	Version   string
 	Heartbeat agentconfig.Heartbeat
-	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, and has never reported
-	// since; or if it registers itself, and its Cluster is older than that.
+	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, or 45 minutes, and has never
+	// reported since; or if it registers itself, and its Cluster is older than five minutes.
 	Silent bool
 	// LookAgain is the time at which the state of the heartbeat, or Silent, can change although nothing else changes;
 	// zero if there is none.
@@ -129,6 +129,14 @@ func (a *Agent) atTime(now time.Time) {
 	}
 }
 
+// An agent reports 15 seconds after its start, whatever its interval is (docs/fleet-behavior.md, 7.1). So these are the
+// times after which a first report is late: since the creation of a Cluster whose agent registers itself, and since an
+// import, after which the pod must be scheduled and its image pulled.
+const (
+	registersWithin = 5 * time.Minute
+	reportsWithin   = 45 * time.Minute
+)
+
 // silentFrom returns the time from which an agent that never reported should have reported; zero if there is none. Each
 // import changes the time of a condition.
 func silentFrom(c *v1alpha1.Cluster, limit time.Duration) time.Time {
@@ -136,11 +144,13 @@ func silentFrom(c *v1alpha1.Cluster, limit time.Duration) time.Time {
 	if !c.DeletionTimestamp.IsZero() {
 		return time.Time{}
 	}
+	limit = min(limit, reportsWithin)
 	after := func(t time.Time) time.Time { return t.Add(limit).Add(time.Nanosecond) }
 	if c.Spec.KubeConfigSecret == "" {
 		if created.IsZero() || agentconfig.Skipped(c) {
 			return time.Time{}
 		}
+		limit = registersWithin
 		return after(created)
 	}
 	if s.AgentDeployedGeneration == nil || s.AgentConfigChanged {

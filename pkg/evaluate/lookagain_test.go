@@ -78,8 +78,8 @@ func TestAgentLookAgain(t *testing.T) {
 		{"stale", seen(25 * time.Hour), 0},
 		{"ahead", seen(-time.Hour), 59 * time.Minute},
 		{"registered, and never seen", func(c *v1alpha1.Cluster) {
-			c.Spec.ClientID, c.CreationTimestamp = "id", ago(time.Hour)
-		}, 23*time.Hour + time.Nanosecond},
+			c.Spec.ClientID, c.CreationTimestamp = "id", ago(time.Minute)
+		}, 4*time.Minute + time.Nanosecond},
 		{"registered long ago, and never seen", func(c *v1alpha1.Cluster) {
 			c.Spec.ClientID, c.CreationTimestamp = "id", ago(25*time.Hour)
 		}, 0},
@@ -87,8 +87,8 @@ func TestAgentLookAgain(t *testing.T) {
 			c.Spec.KubeConfigSecret, c.CreationTimestamp = "kubeconfig", ago(48*time.Hour)
 			c.Status.AgentDeployedGeneration = &generation
 			c.Status.Conditions = []v1alpha1.Condition{{Type: "Imported", Status: "True",
-				LastUpdateTime: now.Add(-2 * time.Hour).Format(time.RFC3339)}}
-		}, 22*time.Hour + time.Nanosecond},
+				LastUpdateTime: now.Add(-time.Minute).Format(time.RFC3339)}}
+		}, 44*time.Minute + time.Nanosecond},
 		{"deleted, and never seen", func(c *v1alpha1.Cluster) {
 			deleted := ago(time.Minute)
 			c.Spec.ClientID, c.CreationTimestamp, c.DeletionTimestamp = "id", ago(time.Hour), &deleted

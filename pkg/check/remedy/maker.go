@@ -47,8 +47,12 @@ func (m *Maker) ShowRole() Remedy {
 // here.
 func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 	if a.Heartbeat.State == agentconfig.Never && a.Cluster.Spec.KubeConfigSecret == "" {
-		return m.Commands.List("clusterregistrations", a.Cluster.Namespace,
-			"lists the registrations of agents: one with the clientID of the Cluster must exist")
+		out := m.Commands.List("clusterregistrations", a.Cluster.Namespace,
+			"lists the registrations of agents: one with the clientID of the Cluster must exist, be of this Cluster, and "+
+				"be granted")
+		out.Command += " -o custom-columns=NAME:.metadata.name,CLIENTID:.spec.clientID,CLUSTER:.status.clusterName," +
+			"GRANTED:.status.granted"
+		return out
 	}
 	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
 	if a.On == nil {

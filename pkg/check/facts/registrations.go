@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Registration is how the agent of a Cluster without a kubeconfig Secret registers itself. It is zero for a Cluster
+// without a clientID. Source: docs/fleet-behavior.md, 7.2.
+type Registration struct {
+	// Found is the newest ClusterRegistration with the clientID of the Cluster; nil without one.
+	Found *v1alpha1.ClusterRegistration
+	// Same are the names of other Clusters of the namespace with the same clientID.
+	Same []string
+	// others are the registrations in the namespace with a clientID that no Cluster had, so that the controller made
+	// one for it.
+	others []*v1alpha1.ClusterRegistration
+	// read is true if all registrations in the namespace were read.
+	read bool
+}
+
+// RegistrationOf returns how the agent of a Cluster registers itself.
+func (f *Facts) RegistrationOf(c *v1alpha1.Cluster) Registration {
+	id := c.Spec.ClientID
+	if id == "" || c.Spec.KubeConfigSecret != "" {
+		return Registration{}
+	}
+	out := Registration{read: f.Read(state.ClusterRegistration, c.Namespace)}
+	for _, o := range f.Desired.Fleet.Clusters {
+		if o != c && o.Namespace == c.Namespace && o.Spec.ClientID == id {
+			out.Same = append(out.Same, o.Name)
+		}
+	}
+	slices.Sort(out.Same)
+	for _, r := range f.Desired.Registrations {
+		switch {
+		case r.Namespace != c.Namespace:
+		case r.Spec.ClientID == id:
+			if out.Found == nil || out.Found.CreationTimestamp.Before(&r.CreationTimestamp) {
+				out.Found = r
+			}
+		case r.Status.ClusterName == fleet.RegisteredName(r.Spec.ClientID):
+			out.others = append(out.others, r)
+		}
+	}
+	return out
+}
+
+// Elsewhere reports whether the agent with the clientID of a Cluster that never reported has registered for another
+// Cluster. It never reports for this one.
+func (r Registration) Elsewhere(a evaluate.Agent) bool {
+	return a.Heartbeat.State == agentconfig.Never && r.Found != nil && r.of(a.Cluster) != ""
+}
+
+// of returns the other Cluster of the registration; empty if it is of this one, or of none yet.
+func (r Registration) of(c *v1alpha1.Cluster) string {
+	if name := r.Found.Status.ClusterName; name != c.Name {
+		return name
+	}
+	return ""
+}
+
+// Why returns what the registrations show about a Cluster whose agent never reported, as a sentence; empty if they show
+// nothing.
+func (r Registration) Why(c *v1alpha1.Cluster) string {
+	switch {
+	case c.Spec.ClientID == "" || !r.read && r.Found == nil:
+		return ""
+	case r.Found == nil:
+		return fmt.Sprintf("no ClusterRegistration in namespace %s has its clientID %q", c.Namespace, c.Spec.ClientID)
+	case r.of(c) != "":
+		return fmt.Sprintf("ClusterRegistration %s with its clientID %q is of cluster %s/%s", r.Found.Name,
+			c.Spec.ClientID, c.Namespace, r.of(c))
+	case !r.Found.Status.Granted:
+		return fmt.Sprintf("ClusterRegistration %s with its clientID is not granted", r.Found.Name)
+	}
+	return ""
+}
+
+// Others returns, as sentences, which other Clusters the agent may be of.
+func (r Registration) Others(c *v1alpha1.Cluster) []string {
+	var out []string
+	if len(r.Same) > 0 {
+		out = append(out, "other Clusters have the same clientID, and an agent registers for one of them: "+
+			List(r.Same))
+	}
+	if c.Spec.ClientID == "" || r.Found != nil {
+		return out
+	}
+	if !r.read {
+		return append(out, "the ClusterRegistrations in namespace "+c.Namespace+" were not read")
+	}
+	var made []string
+	for _, o := range r.others {
+		made = append(made, fmt.Sprintf("%s with the clientID %q has Cluster %s", o.Name, o.Spec.ClientID,
+			o.Status.ClusterName))
+	}
+	slices.Sort(made)
+	if len(made) > 0 {
+		out = append(out, "for a clientID that no Cluster has, the controller makes a Cluster: ClusterRegistration "+
+			List(made))
+	}
+	return out
+}
