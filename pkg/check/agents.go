@@ -16,13 +16,22 @@ func OfAgent(a evaluate.Agent) []string {
 	if facts.Reimported(a) {
 		out = append(out, "FD501")
 	}
-	if facts.Stopped(a) {
+	if facts.Stopped(a) || facts.Broken(a) {
 		out = append(out, CodeStale)
 	}
 	if a.Silent {
 		out = append(out, "FD503")
 	}
 	return out
+}
+
+// idleAgent is why the agent of the Cluster with a namespace does not run, as a sentence; empty if nothing shows that.
+func (in *Input) idleAgent(namespace string) string {
+	a, known := in.AgentOf(namespace)
+	if !known {
+		return ""
+	}
+	return facts.IdleOf(a)
 }
 
 // onCluster returns a finding about a Cluster.

@@ -105,8 +105,13 @@ func (c *Causes) noAgent(d *directory.Deployment) []Step {
 		s.Message = "no agent has ever reported for its cluster"
 	case known && facts.IsSilent(a):
 		s.Since = a.Heartbeat.LastSeen
+	case known && facts.Broken(a):
+		s.Message = "the agent of its cluster does not run"
 	default:
 		return nil
+	}
+	if said := c.SaidOf(d, "Deployed"); said != "" {
+		s.Evidence = []string{"the last status of " + d.Key() + " has an error" + said}
 	}
 	return c.ofAgent(a, s)
 }
@@ -114,6 +119,9 @@ func (c *Causes) noAgent(d *directory.Deployment) []Step {
 // ofAgent returns a step about an agent that does not report, and why its Cluster has none.
 func (c *Causes) ofAgent(a evaluate.Agent, s Step) []Step {
 	s.Findings = silentOrigins(a.Cluster)
+	if idle := facts.IdleOf(a); idle != "" {
+		s.Evidence = append(s.Evidence, idle)
+	}
 	if f, refused := c.NotProcessed(a.Cluster); refused {
 		return []Step{s, quote(StepNotProcessed, f)}
 	}

@@ -12,13 +12,22 @@ import (
 )
 
 func (in *pass) agentStale(a evaluate.Agent) {
-	if !facts.Stopped(a) {
+	stopped := facts.Stopped(a)
+	if !stopped && !facts.Broken(a) {
 		return
 	}
-	f, h := onCluster(a), a.Heartbeat
+	f, h, idle := onCluster(a), a.Heartbeat, facts.IdleOf(a)
+	if !stopped {
+		f.Message = fmt.Sprintf("the agent of cluster %s does not deploy: %s", f.Cluster, idle)
+		f.Evidence = []string{"the pod was created at " + facts.Time(a.Stuck.Since), "last heartbeat: " +
+			a.Cluster.Status.Agent.LastSeen}
+		in.report(f, in.LogsOfAgent(a))
+		return
+	}
 	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this "+
 		"cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
+	f.sayIf(idle != "", idle)
 	in.report(f, in.LogsOfAgent(a))
 }
 

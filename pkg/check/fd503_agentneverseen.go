@@ -25,7 +25,10 @@ func (in *pass) agentNeverSeen(a evaluate.Agent) {
 		return
 	}
 	f.Message = fmt.Sprintf("the agent of cluster %s was imported and has never reported", f.Cluster)
-	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf, "an agent reports 15 seconds after its start"}
+	f.Evidence = []string{"the status of the Cluster last changed at " + f.AsOf,
+		"an agent reports 15 seconds after its start"}
+	idle := facts.IdleOf(a)
+	f.sayIf(idle != "", idle)
 	f.say("the agent was installed for the API server %q", escape.Address(c.Status.APIServerURL))
 	in.report(f, in.LogsOfAgent(a))
 }

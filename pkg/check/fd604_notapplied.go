@@ -47,8 +47,8 @@ func (in *pass) notApplied() {
 		for _, s := range steps[:len(steps)-1] {
 			f.Evidence = append(f.Evidence, s.nameOf()+": "+s.Message)
 		}
-		if said := in.lastError(root); said != "" {
-			f.Evidence = append(f.Evidence, said)
+		if root.Kind == StepAgent {
+			f.Evidence = append(f.Evidence, root.Evidence...)
 		}
 		in.report(f, in.afterWait(d, root)...)
 	}
@@ -109,18 +109,6 @@ func reasonOf(root Step) string {
 		return said + "; " + reason
 	}
 	return reason + root.Said
-}
-
-// lastError is the error in the last status of a bundle deployment whose agent does not report.
-func (in *Input) lastError(root Step) string {
-	if root.Kind != StepAgent {
-		return ""
-	}
-	said := in.SaidOf(root.Of, "Deployed")
-	if said == "" {
-		return ""
-	}
-	return "the last status of " + root.Of.Key() + " has an error" + said
 }
 
 // afterWait returns the ways to proceed for a bundle deployment that is not applied because of a root cause.

@@ -30,6 +30,13 @@ func (in *pass) unread(d *evaluate.BundleDeployment) {
 			return
 		}
 		f.Follows = originsAt(&d.Deployment, "FD604")
+		if idle := in.idleAgent(d.Namespace); idle != "" {
+			a, _ := in.AgentOf(d.Namespace)
+			f.say("%s", idle)
+			f.Follows = append(f.Follows, silentOrigins(a.Cluster)...)
+			in.report(f, in.LogsOfAgent(a))
+			return
+		}
 		in.report(f, in.readAgain(d))
 	}
 }

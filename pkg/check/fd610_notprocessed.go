@@ -64,7 +64,8 @@ const imageScanSince = 15
 func (in *pass) switchedOff() {
 	for _, s := range in.Desired.Schedules {
 		if in.Includes(state.Schedule, s) && !s.Status.Written() {
-			in.ignoredFeature(facts.Ref(state.Schedule, s.Namespace, s.Name), s, in.Desired.Scheduling, fleet.SchedulesEnv)
+			in.ignoredFeature(facts.Ref(state.Schedule, s.Namespace, s.Name), s, in.Desired.Scheduling,
+				fleet.SchedulesEnv)
 		}
 	}
 	version, known := fleet.ParseVersion(in.Desired.ControllerVersion)

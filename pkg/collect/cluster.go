@@ -4,6 +4,7 @@ package collect
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -44,6 +45,9 @@ func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) 
 		return c.out, c.gaps, err
 	}
 	c.out.KeepOwnAgents(f)
+	if err := c.agentPods(ctx); err != nil {
+		return c.out, c.gaps, err
+	}
 	err := c.trustLabels(ctx, f)
 	c.out.LimitObjects(f, func(namespace string) bool { return directory.TrustsRecords(c.out, namespace) })
 	return c.out, c.gaps, err
@@ -89,6 +93,30 @@ func (c *clusterReader) agents(ctx context.Context, g *errgroup.Group) {
 			})
 		})
 	}
+}
+
+// agentPods reads the pods of the agents that do not run. A capture may leave them out.
+func (c *clusterReader) agentPods(ctx context.Context) error {
+	for _, namespace := range slices.Sorted(maps.Keys(c.out.Workloads)) {
+		if w := c.out.Workloads[namespace]; !w.ReadsPods() {
+			continue
+		}
+		q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespaces: []string{namespace},
+			LabelSelector: fleet.AgentPods}
+		var pods [][]byte
+		cover, err := c.List(ctx, q, func(o source.Object) error {
+			pods = append(pods, slices.Clone(o.Raw))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		failure, all := cover.Of(namespace)
+		if err := c.out.SetPods(namespace, pods, failure, all); err != nil {
+			c.gap("reading the pods of an agent", source.ReadFailed, "it is not known why the agent does not run")
+		}
+	}
+	return nil
 }
 
 // gap adds a gap. The caller holds mu.

@@ -27,7 +27,13 @@ type Agent struct {
 	On       *directory.Cluster
 	Workload string
 	// Version is the image tag of its workload; empty if its cluster is not read.
-	Version   string
+	Version string
+	// Idle is the reason why none of its pods runs, and Stuck what the pods show; empty if one runs, or if its cluster
+	// is not read.
+	Idle  string
+	Stuck state.Stuck
+	// Broken is true if the pods have not run for more than five minutes.
+	Broken    bool
 	Heartbeat agentconfig.Heartbeat
 	// Silent is true if the agent was imported longer ago than the limit of its heartbeat, or 45 minutes, and has never
 	// reported since; or if it registers itself, and its Cluster is older than five minutes.
@@ -57,8 +63,8 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 			}
 		}
 		w := workloads[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}]
-		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Now: agentconfig.Predict(in, version,
-			known)}
+		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Idle: w.Idle, Stuck: w.Stuck,
+			Now: agentconfig.Predict(in, version, known)}
 		a.Upgraded = a.Now
 		if !known || version.Before(agentconfig.Upgraded.Minor, agentconfig.Upgraded.Patch) {
 			a.Upgraded = agentconfig.Predict(in, agentconfig.Upgraded, true)
@@ -113,8 +119,12 @@ func intervalOf(w state.Workload, c *agentconfig.Config) *time.Duration {
 	return &c.CheckinInterval
 }
 
+// brokenAfter is how long the pod of an agent may take to run: its image is pulled.
+const brokenAfter = 5 * time.Minute
+
 // atTime sets what depends on the time of the data.
 func (a *Agent) atTime(now time.Time) {
+	defer a.brokenAt(now)
 	switch a.Heartbeat.State {
 	case agentconfig.Alive, agentconfig.Ahead:
 		a.LookAgain = a.Heartbeat.LookAgain
@@ -126,6 +136,20 @@ func (a *Agent) atTime(now time.Time) {
 		if a.Silent = !now.Before(from); !a.Silent {
 			a.LookAgain = from
 		}
+	}
+}
+
+// brokenAt sets what depends on the age of the pods.
+func (a *Agent) brokenAt(now time.Time) {
+	if a.Stuck.Since.IsZero() || now.IsZero() {
+		return
+	}
+	from := a.Stuck.Since.Add(brokenAfter)
+	if a.Broken = !now.Before(from); a.Broken {
+		return
+	}
+	if a.LookAgain.IsZero() || from.Before(a.LookAgain) {
+		a.LookAgain = from
 	}
 }
 

@@ -83,6 +83,8 @@ func IsClusterNamespace(namespace string) bool { return strings.HasPrefix(namesp
 // Objects of an agent on its cluster.
 const (
 	AgentName = "fleet-agent" // Secret, Deployment or StatefulSet in the agent's namespace
+	// AgentPods selects the pods of an agent.
+	AgentPods = "app=" + AgentName
 	// AgentManager is the field manager of the agent, and of Helm in it.
 	AgentManager = "fleetagent"
 	// DefaultAccount is the service account that an agent uses, if it exists, for bundles that name none.

@@ -45,10 +45,15 @@ type fields struct {
 
 // otherFields are the fields of objects that no bundle desires. Their metadata is captured too.
 var otherFields = map[schema.GroupKind][]string{
-	{Kind: "Namespace"}:                  {"status.phase"},
-	{Kind: "PersistentVolumeClaim"}:      {"spec.volumeName"},
-	{Kind: "PersistentVolume"}:           {"spec.persistentVolumeReclaimPolicy"},
-	{Kind: "Secret"}:                     {"type"},
+	{Kind: "Namespace"}:             {"status.phase"},
+	{Kind: "PersistentVolumeClaim"}: {"spec.volumeName"},
+	{Kind: "PersistentVolume"}:      {"spec.persistentVolumeReclaimPolicy"},
+	{Kind: "Secret"}:                {"type"},
+	{Kind: "Pod"}: {"status.phase", "status.reason", "status.message", "status.conditions[].type",
+		"status.conditions[].status", "status.conditions[].message",
+		"status.initContainerStatuses[].name", "status.initContainerStatuses[].state.waiting",
+		"status.containerStatuses[].name", "status.containerStatuses[].state.waiting",
+		"status.containerStatuses[].restartCount"},
 	{Group: "apps", Kind: "Deployment"}:  workload,
 	{Group: "apps", Kind: "StatefulSet"}: workload,
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {

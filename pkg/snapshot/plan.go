@@ -29,8 +29,8 @@ type recorder struct {
 
 // listed is what was read of a kind.
 type listed struct {
-	// whole is true if objects without Fleet's label were read too.
-	whole bool
+	// labels selects the objects that were read; empty if all were.
+	labels string
 	// fallback are the namespaces that were read one by one, or would have been.
 	fallback map[string]bool
 }
@@ -44,7 +44,7 @@ func (r *recorder) List(ctx context.Context, q source.Query, yield func(source.O
 	if r.namespace != "" && q.Kind.Group == fleetGroup && !slices.Contains(q.Fallback, r.namespace) {
 		q.Fallback = append(slices.Clone(q.Fallback), r.namespace)
 	}
-	r.want(q.Kind, !strings.HasPrefix(q.LabelSelector, fleet.HashLabel), slices.Concat(q.Namespaces, q.Fallback))
+	r.want(q.Kind, capturedLabels(q.LabelSelector), slices.Concat(q.Namespaces, q.Fallback))
 	return r.Source.List(ctx, q, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil {
 			r.mu.Lock()
@@ -56,14 +56,28 @@ func (r *recorder) List(ctx context.Context, q source.Query, yield func(source.O
 	})
 }
 
-func (r *recorder) want(gvk schema.GroupVersionKind, whole bool, fallback []string) {
+// capturedLabels returns the label selector with which the objects of a query are captured; empty for all of their
+// kind.
+func capturedLabels(selector string) string {
+	switch {
+	case strings.HasPrefix(selector, fleet.HashLabel):
+		return fleet.HashLabel
+	case selector == fleet.AgentPods:
+		return selector
+	}
+	return ""
+}
+
+func (r *recorder) want(gvk schema.GroupVersionKind, labels string, fallback []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kinds[gvk] == nil {
-		r.kinds[gvk] = &listed{fallback: map[string]bool{}}
+		r.kinds[gvk] = &listed{labels: labels, fallback: map[string]bool{}}
 	}
 	k := r.kinds[gvk]
-	k.whole = k.whole || whole
+	if k.labels != labels {
+		k.labels = ""
+	}
 	for _, ns := range fallback {
 		k.fallback[ns] = ns != ""
 	}
@@ -85,26 +99,27 @@ func (r *recorder) wantOthers(kinds *source.Kinds) {
 			if _, version, wanted := r.versionOf(k.GroupKind()); wanted {
 				k.Version = version
 			}
-			r.want(k.GroupVersionKind, true, nil)
+			r.want(k.GroupVersionKind, "", nil)
 		}
 	}
 }
 
-// versionOf returns a version in which a kind was read; whole is true if all objects were.
-func (r *recorder) versionOf(gk schema.GroupKind) (whole bool, version string, found bool) {
+// versionOf returns a version in which a kind was read, and the label selector of what was read; empty if all objects
+// were.
+func (r *recorder) versionOf(gk schema.GroupKind) (labels, version string, found bool) {
 	for gvk, k := range r.kinds {
 		if gvk.GroupKind() != gk {
 			continue
 		}
-		better := k.whole && !whole
-		if k.whole == whole {
+		better := k.labels == "" && labels != ""
+		if k.labels == labels {
 			better = gvk.Version < version
 		}
 		if !found || better {
-			whole, version, found = k.whole, gvk.Version, true
+			labels, version, found = k.labels, gvk.Version, true
 		}
 	}
-	return whole, version, found
+	return labels, version, found
 }
 
 // capture is a kind to capture.
@@ -127,22 +142,20 @@ func (r *recorder) plan(kinds *source.Kinds) []capture {
 			continue
 		}
 		want, gk := r.kinds[gvk], gvk.GroupKind()
-		whole, version, _ := r.versionOf(gk)
+		labels, version, _ := r.versionOf(gk)
 		c := byKind[gk]
 		if c == nil {
 			c = &capture{}
 			byKind[gk] = c
 		}
 		if gvk.Version != version {
-			if want.whole {
+			if want.labels == "" {
 				c.not = append(c.not, gvk.GroupVersion().String())
 			}
 			continue
 		}
-		c.Kind, c.query = k, source.Query{Kind: gvk, Fallback: slices.Sorted(maps.Keys(want.fallback))}
-		if !whole {
-			c.query.LabelSelector = fleet.HashLabel
-		}
+		c.Kind, c.query = k, source.Query{Kind: gvk, LabelSelector: labels,
+			Fallback: slices.Sorted(maps.Keys(want.fallback))}
 	}
 	var out []capture
 	for _, c := range byKind {

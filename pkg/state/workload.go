@@ -5,6 +5,7 @@ package state
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,7 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
-const kindDeployment = "Deployment"
+const (
+	kindDeployment = "Deployment"
+	scaledToZero   = "it is scaled to zero"
+)
 
 // Workload is what an agent's Deployment or StatefulSet shows.
 type Workload struct {
@@ -24,6 +28,8 @@ type Workload struct {
 	Scope string
 	// Idle is the reason why none of its pods runs; empty if one runs, or if its status is not known.
 	Idle string
+	// Stuck is why its pods do not run. It is only read for agents.
+	Stuck Stuck
 	// Doubt is the reason why the workload does not prove the scope: it does not run, or does not show its value. It is
 	// empty if it proves the scope.
 	Doubt string
@@ -33,6 +39,21 @@ type Workload struct {
 	// CheckinInterval is the value of CHECKIN_INTERVAL, empty if the variable is not set or not shown.
 	CheckinInterval string
 }
+
+// Stuck is why no pod of a workload runs, in the words of Kubernetes.
+type Stuck struct {
+	// Why is a sentence about a pod; empty if nothing was read of the pods.
+	Why string
+	// Since is when the pod was created; zero if it is not known.
+	Since time.Time
+	// Runs is true if a pod is ready after all, such as one of an earlier template.
+	Runs bool
+	// Logs is true if a container of it has started, so that it has a log.
+	Logs bool
+}
+
+// ReadsPods reports whether the pods of a workload explain why it does not run.
+func (w *Workload) ReadsPods() bool { return w.Idle != "" && w.Idle != scaledToZero }
 
 // readWorkload reads a Deployment or StatefulSet, given as JSON.
 func readWorkload(kind string, raw []byte) (namespace, name string, out Workload, err error) {
@@ -102,7 +123,7 @@ func (w *workloadObject) idle() string {
 	s := w.Status
 	switch {
 	case w.Spec.Replicas != nil && *w.Spec.Replicas == 0:
-		return "it is scaled to zero"
+		return scaledToZero
 	case s.ObservedGeneration == 0:
 		return ""
 	case s.ObservedGeneration < w.Metadata.Generation || s.UpdatedReplicas < s.Replicas:

@@ -4,6 +4,7 @@ package facts
 
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
@@ -14,6 +15,23 @@ func Reimported(a evaluate.Agent) bool { return a.Now.Result == agentconfig.ReIm
 // Stopped reports whether an agent that has reported does not report any more.
 func Stopped(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Stale && a.Cluster.DeletionTimestamp.IsZero()
+}
+
+// IdleOf is why an agent does not run, as a sentence; empty if it runs, or if its cluster is not read.
+func IdleOf(a evaluate.Agent) string {
+	if a.Idle == "" || a.Stuck.Runs {
+		return ""
+	}
+	name := a.Workload + " " + fleet.AgentName + " of its cluster"
+	if a.Stuck.Why == "" {
+		return name + " may not run: " + a.Idle
+	}
+	return name + " does not run: " + a.Idle + ": " + a.Stuck.Why
+}
+
+// Broken reports whether an agent that has reported does not run any more.
+func Broken(a evaluate.Agent) bool {
+	return a.Broken && a.Heartbeat.State != agentconfig.Never && a.Cluster.DeletionTimestamp.IsZero()
 }
 
 // silentAfter is the age of the last heartbeat from which an agent is silent if its interval was not read: three times

@@ -48,8 +48,8 @@ func (m *Maker) ShowRole() Remedy {
 func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 	if a.Heartbeat.State == agentconfig.Never && a.Cluster.Spec.KubeConfigSecret == "" {
 		out := m.Commands.List("clusterregistrations", a.Cluster.Namespace,
-			"lists the registrations of agents: one with the clientID of the Cluster must exist, be of this Cluster, and "+
-				"be granted")
+			"lists the registrations of agents: one with the clientID of the Cluster must exist, be of this Cluster, "+
+				"and be granted")
 		out.Command += " -o custom-columns=NAME:.metadata.name,CLIENTID:.spec.clientID,CLUSTER:.status.clusterName," +
 			"GRANTED:.status.granted"
 		return out
@@ -57,6 +57,10 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
 	if a.On == nil {
 		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
+	}
+	if a.Stuck.Why != "" && !a.Stuck.Logs {
+		return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" describe pods -l "+fleet.AgentPods,
+			"shows the state and the events of the pods of the agent")
 	}
 	return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
 		"shows the log of the agent")

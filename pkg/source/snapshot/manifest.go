@@ -188,6 +188,9 @@ func (m *Manifest) kinds() *source.Kinds {
 // narrower reports whether a query yields only objects that a label selector selects, as far as the query itself
 // requires the same labels.
 func narrower(q source.Query, selector string) bool {
+	if q.LabelSelector == selector {
+		return true
+	}
 	captured, err := labels.ParseToRequirements(selector)
 	if err != nil {
 		return false

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"testing"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// TestPods checks what is said of the pods of an agent that does not run.
+func TestPods(t *testing.T) {
+	pod := func(name, status string) []byte {
+		return []byte(`{"metadata":{"name":"` + name + `"},"status":` + status + `}`)
+	}
+	forbidden := source.Failure{Reason: source.Forbidden}
+	for _, test := range []struct {
+		name   string
+		pods   [][]byte
+		unread source.Failure
+		all    bool
+		want   string
+		logs   bool
+	}{
+		{"none", nil, source.Failure{}, true, "it has no pod", false},
+		{"forbidden", nil, forbidden, false, "", false},
+		{"not captured", nil, source.Failure{Reason: source.NotInSnapshot}, false, "", false},
+		{"not scheduled", [][]byte{pod("b", `{}`), pod("a", `{"phase":"Pending","conditions":[{"type":"PodScheduled",`+
+			`"status":"False","message":"Insufficient cpu"}]}`)}, source.Failure{}, true,
+			"pod a is not scheduled: Insufficient cpu", false},
+		{"image", [][]byte{pod("a", `{"phase":"Pending","containerStatuses":[{"name":"agent","state":{"waiting":`+
+			`{"reason":"ImagePullBackOff","message":"no such image"}}}]}`)}, source.Failure{}, true,
+			"pod a waits for container agent: ImagePullBackOff: no such image", false},
+		{"init", [][]byte{pod("a", `{"phase":"Pending","initContainerStatuses":[{"name":"register","state":{"waiting":`+
+			`{"reason":"CreateContainerConfigError"}}}]}`)}, source.Failure{}, true,
+			"pod a waits for container register: CreateContainerConfigError", false},
+		{"crash", [][]byte{pod("a", `{"phase":"Running","containerStatuses":[{"name":"agent","restartCount":3,`+
+			`"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`)}, source.Failure{}, true,
+			"pod a waits for container agent: CrashLoopBackOff", true},
+		{"evicted", [][]byte{pod("a", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`)},
+			source.Failure{}, true, "pod a is Failed: Evicted: low on memory", false},
+		{"not ready", [][]byte{pod("a", `{"phase":"Running"}`)}, source.Failure{}, true,
+			"pod a is Running, and not ready", true},
+		{"one is ready", [][]byte{pod("a", `{"phase":"Pending"}`),
+			pod("b", `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`)}, source.Failure{}, true, "",
+			false},
+	} {
+		c := &Cluster{Workloads: map[string]Workload{"agents": {Idle: "none of its pods is ready"}}}
+		err := c.SetPods("agents", test.pods, test.unread, test.all)
+		got := c.Workloads["agents"].Stuck
+		if err != nil || got.Why != test.want || got.Logs != test.logs {
+			t.Errorf("%s: got %+v, %v, want %q, log %v", test.name, got, err, test.want, test.logs)
+		}
+	}
+	c := &Cluster{Workloads: map[string]Workload{"agents": {Idle: "none of its pods is ready"}}}
+	if c.SetPods("agents", [][]byte{[]byte("[")}, source.Failure{}, true) == nil {
+		t.Error("no error for a pod that is not valid")
+	}
+}
