@@ -21,10 +21,14 @@ func (in *pass) noTargets(b *v1alpha1.Bundle) {
 			clusters++
 		}
 	}
-	in.report(Finding{
+	f := Finding{
 		Object: facts.RefTo(b), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), clusters),
-	}, in.Commands.ExplainTargets(b))
+	}
+	for _, group := range in.Targets(b).AbsentGroups() {
+		f.say("its targets name ClusterGroup %s, which does not exist", group)
+	}
+	in.report(f, in.Commands.ExplainTargets(b))
 }
 
 // reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target

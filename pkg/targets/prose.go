@@ -69,8 +69,17 @@ func selected(r targeting.Result) string {
 func changes(b *targeting.Bundle, r targeting.Result) []string {
 	var out []string
 	for _, t := range b.Ineffective(r) {
-		out = append(out, fmt.Sprintf("%s %s also matches and says doNotDeploy, without effect: it would have to come "+
-			"before the one that decides", kindOf(t), t))
+		says := " and says doNotDeploy"
+		if !t.DoNotDeploy {
+			says = ""
+		}
+		out = append(out, fmt.Sprintf("%s %s also matches%s, without effect: it would have to come before the one that "+
+			"decides", kindOf(t), t, says))
+	}
+	for _, group := range b.AbsentGroups() {
+		if r.Outcome == targeting.Excluded {
+			out = append(out, "ClusterGroup "+group+" does not exist: without it, no cluster is in it")
+		}
 	}
 	switch r.Reason {
 	case targeting.DoNotDeploy:

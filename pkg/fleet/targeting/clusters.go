@@ -42,6 +42,7 @@ type Fleet struct {
 	version    string
 	clusters   map[string][]*Cluster // by namespace
 	workspaces []string              // the namespaces with clusters, sorted
+	groups     map[string]bool       // the names of all ClusterGroups
 	mappings   map[string][]mapping  // by namespace
 	namespaces map[string]map[string]string
 	read       func(kind, namespace string) bool
@@ -53,7 +54,10 @@ type mapping struct{ bundles, namespaces labels.Selector }
 // New prepares the matching of bundles.
 func New(in Input) *Fleet {
 	f := &Fleet{version: in.Version, clusters: map[string][]*Cluster{}, mappings: map[string][]mapping{},
-		namespaces: in.Namespaces, read: in.Read}
+		groups: map[string]bool{}, namespaces: in.Namespaces, read: in.Read}
+	for _, g := range in.Groups {
+		f.groups[g.Name] = true
+	}
 	if f.read == nil {
 		f.read = func(string, string) bool { return true }
 	}

@@ -4,6 +4,7 @@ package targeting
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,16 +81,34 @@ func unmetRequirements(field string, s labels.Selector, have labels.Set, group s
 	return out
 }
 
-// Ineffective returns the targets and customizations that match the cluster of a result, say doNotDeploy, and have no
-// effect because another one decides.
+// AbsentGroups returns the names of ClusterGroups that targets and restrictions of the bundle state, and that do not
+// exist in any namespace, each once. It is empty if not all ClusterGroups were read.
+func (b *Bundle) AbsentGroups() []string {
+	if !b.fleet.read(KindGroup, "") {
+		return nil
+	}
+	var out []string
+	for _, c := range slices.Concat(b.criteria, b.restrictions) {
+		if c.group != "" && !b.fleet.groups[c.group] && !slices.Contains(out, c.group) {
+			out = append(out, c.group)
+		}
+	}
+	return out
+}
+
+// Ineffective returns the targets and customizations that match the cluster of a result, and have no effect because
+// another one decides: those that say doNotDeploy, and customizations after the first one that matches.
 func (b *Bundle) Ineffective(r Result) []*Target {
 	if r.Outcome != Expected && r.Outcome != Blocked {
 		return nil
 	}
 	var out []*Target
 	for i, t := range b.Targets {
-		if t.DoNotDeploy && b.matches(i, r.Cluster, b.rules[0]) {
-			out = append(out, t)
+		after := t.Customization && len(r.Customizations) > 0 && !slices.Contains(r.Customizations, t)
+		if t.DoNotDeploy || after && !r.OptionsUnknown {
+			if b.matches(i, r.Cluster, b.rules[0]) {
+				out = append(out, t)
+			}
 		}
 	}
 	return out
