@@ -141,7 +141,7 @@ var completeCodes = []string{
 	"FD402",
 	"FD403", "FD404", "FD405", "FD406", "FD501", "FD502", "FD503", "FD504", "FD601", "FD602", "FD603", "FD604", "FD605",
 	"FD606",
-	"FD607", "FD608", "FD609", "FD610", "FD611", "FD612", "FD701", "FD702", "FD703", "FD704",
+	"FD607", "FD608", "FD609", "FD610", "FD611", "FD612", "FD613", "FD614", "FD701", "FD702", "FD703", "FD704",
 }
 
 // TestCases audits each captured cluster in test/testdata/cases and compares the report with the expectation in the

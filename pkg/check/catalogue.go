@@ -39,9 +39,11 @@ type row struct {
 	values, bundleValues func(*pass, *valuesOwner)
 	// bundle is called for the Bundles in scope that are not being deleted.
 	bundle func(*pass, *v1alpha1.Bundle)
-	// aggregate is called for the aggregates of these kinds that are in scope.
+	// aggregate is called for the aggregates of these kinds that are in scope; with partly also for those of which only
+	// bundle deployments are.
 	aggregate func(*pass, *evaluate.Aggregate)
 	kinds     []string
+	partly    bool
 	agent     func(*pass, evaluate.Agent)
 	cluster   func(*pass, *directory.Cluster)
 	all       func(*pass)
@@ -52,6 +54,7 @@ var above = []string{state.Bundle, state.GitRepo, state.HelmOp, state.ClusterKin
 
 var (
 	repos    = []string{state.GitRepo, state.HelmOp}
+	sources  = []string{state.GitRepo, state.HelmOp, state.Bundle}
 	gitRepos = []string{state.GitRepo}
 	bundles  = []string{state.Bundle}
 	clusters = []string{state.ClusterKind}
@@ -115,8 +118,10 @@ var catalogue = []row{
 	{code: "FD609", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
 	{code: CodeNotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
 	{code: CodeNotProcessed, scope: OfAll, all: (*pass).switchedOff},
-	{code: "FD611", scope: OfAggregate, kinds: bundles, aggregate: (*pass).reportedNotReady},
+	{code: "FD611", scope: OfAggregate, kinds: bundles, partly: true, aggregate: (*pass).reportedNotReady},
 	{code: "FD612", scope: OfDeployment, object: (*pass).scaledOutside},
+	{code: "FD613", scope: OfAll, all: (*pass).waitsForPause},
+	{code: "FD614", scope: OfAll, kinds: sources, aggregate: (*pass).deployedNowhere},
 	{code: "FD701", scope: OfDeployment, deployment: (*pass).secretInStatus},
 	{code: "FD701", scope: OfAggregate, kinds: above, aggregate: (*pass).secretInSummary},
 	{code: "FD702", scope: OfAll, all: (*pass).comparePatch},

@@ -65,6 +65,8 @@ const (
 	StepBundlePending StepKind = "BundlePending" // the controller has not processed the present spec
 	StepOutdated      StepKind = "Outdated"      // no change arrives from its GitRepo or HelmOp
 
+	StepNowhere StepKind = "DeployedNowhere" // no target selects a cluster; also of a GitRepo or HelmOp
+
 	// Of a GitRepo or HelmOp.
 	StepGitJob      StepKind = "GitJob" // it is in progress
 	StepNotFollowed StepKind = "NotFollowed"
@@ -122,8 +124,11 @@ func (s *Step) nameOf() string {
 	if s.Of != nil {
 		return s.Of.Key()
 	}
-	return s.Object.Kind + " " + strings.TrimPrefix(s.Object.Namespace+"/"+s.Object.Name, "/")
+	return s.Object.Kind + " " + s.key()
 }
+
+// key is "namespace/name" of what a step is about, or "name".
+func (s *Step) key() string { return strings.TrimPrefix(s.Object.Namespace+"/"+s.Object.Name, "/") }
 
 // isAbout reports whether a step is about a bundle deployment.
 func (s *Step) isAbout(d *directory.Deployment) bool { return s.Of != nil && s.Of.ID() == d.ID() }

@@ -46,12 +46,24 @@ func (c *Causes) Stopped(b *v1alpha1.Bundle) []Cause {
 // same.
 func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
 	repo, ok := facts.RepoOf(b)
-	if !ok || c.Object(repo) == nil {
+	o := c.Object(repo)
+	switch {
+	case !ok:
+		return c.nowhere(b)
+	case o == nil:
 		return nil
 	}
 	s := Step{Kind: StepOutdated, Object: facts.RefTo(b), Message: "no later change is deployed"}
-	for _, of := range c.refused(c.Object(repo)) {
+	for _, of := range c.refused(o) {
 		return []Cause{notReady(append([]Step{s}, of.Steps...)...)}
+	}
+	return c.nowhere(o)
+}
+
+// nowhere returns why nothing of a GitRepo, a HelmOp or a Bundle is deployed to a cluster; none for any other.
+func (c *Causes) nowhere(o v1alpha1.Object) []Cause {
+	if f, ok := c.DeployedNowhere(o); ok {
+		return []Cause{notReady(quote(StepNowhere, f))}
 	}
 	return nil
 }
@@ -67,6 +79,9 @@ func (c *Causes) refused(o v1alpha1.Object) []Cause {
 // repo completes the causes of a GitRepo or HelmOp: without any, it may have no Bundle.
 func (c *Causes) repo(o v1alpha1.Object, own []Cause) []Cause {
 	r := facts.RefTo(o)
+	if len(own) == 0 {
+		own = c.nowhere(o)
+	}
 	if len(own) > 0 || len(c.BundlesOf(r)) > 0 || !c.Read(state.Bundle, r.Namespace) {
 		return own
 	}

@@ -84,8 +84,7 @@ func (p *progress) held(bd *v1alpha1.BundleDeployment, h targeting.Hold) string 
 	switch h.Reason {
 	case targeting.NotHeld:
 		if bd == nil {
-			return fmt.Sprintf("it is not created yet: the controller creates at most %d BundleDeployments in one run",
-				p.MaxNew)
+			return what + ", and no limit of the rollout holds it back"
 		}
 		return what + ", and no limit of the rollout holds it back: the controller updates it with its next run"
 	case targeting.NoPartition:

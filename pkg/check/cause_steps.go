@@ -174,6 +174,8 @@ func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
 			return c.because(facts.Ref(state.HelmOp, b.Namespace, helmOp), s), true
 		}
+	case !c.Processed(b):
+		s.Kind, s.Message = StepBundlePending, "the controller has not processed it yet"
 	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
 		s.Kind, s.Message = StepBundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
 			b.Status.ObservedGeneration, b.Generation)

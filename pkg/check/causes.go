@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -142,7 +144,8 @@ func (c *Causes) dependency(d *directory.Deployment, seen path) []Step {
 		}
 		if len(found) == 0 {
 			s := c.stepOn(StepAbsent, d, "no bundle deployment of its cluster matches its dependency "+
-				cmp.Or(ref.Name, "(a selector)"))
+				cmp.Or(ref.Name, metav1.FormatLabelSelector(ref.Selector)))
+			s.Said = c.SaidOf(d, "Deployed")
 			return append([]Step{s}, c.absentDependency(d, ref.Name, seen)...)
 		}
 		for _, b := range found {

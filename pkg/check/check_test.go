@@ -50,8 +50,9 @@ func TestCatalogue(t *testing.T) {
 		"FD604 NotApplied": Error, "FD605 RepoNotFollowed": Warning,
 		"FD606 LeftoverRelease": Warning, "FD607 Unread": Warning, "FD608 WillUninstall": Error,
 		"FD609 NotCorrected": Warning, "FD610 NotProcessed": Error,
-		"FD611 ReportedNotReady": Warning, "FD612 ScaledOutside": Warning,
-		"FD701 SecretInStatus": Error, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info,
+		"FD611 ReportedNotReady": Warning, "FD612 ScaledOutside": Warning, "FD613 WaitsForPause": Warning,
+		"FD614 DeployedNowhere": Warning,
+		"FD701 SecretInStatus":  Error, "FD702 ComparePatch": Warning, "FD703 LargeBundle": Info,
 		"FD704 Hazard":      Warning,
 		"FD705 Unconfirmed": Warning,
 	}
@@ -63,7 +64,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		got[c.Code+" "+c.Name] = c.Severity
 		codes = append(codes, c.Code)
-		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01]|61[0-2])$`).MatchString(c.Code) ||
+		if !regexp.MustCompile(`^FD([1-7]0[1-9]|11[01]|61[0-4])$`).MatchString(c.Code) ||
 			!regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(c.Name) {
 			t.Errorf("%s %s is not a code and a name", c.Code, c.Name)
 		}

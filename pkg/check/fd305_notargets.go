@@ -23,6 +23,7 @@ func (in *pass) noTargets(b *v1alpha1.Bundle) {
 	}
 	f := Finding{
 		Object: facts.RefTo(b), AsOf: b.Reported().AsOf,
+		Follows: nowhereOrigins(b),
 		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), clusters),
 	}
 	for _, group := range in.Targets(b).AbsentGroups() {

@@ -45,7 +45,7 @@ func (in *pass) notApplied() {
 		}
 		f.Settle, f.Pauses, f.Follows = root.Settle, root.Pauses, originsOfWait(d, root)
 		for _, s := range steps[:len(steps)-1] {
-			f.Evidence = append(f.Evidence, s.nameOf()+": "+s.Message)
+			f.Evidence = append(f.Evidence, s.nameOf()+": "+s.Message+s.Said)
 		}
 		if root.Kind == StepAgent {
 			f.Evidence = append(f.Evidence, root.Evidence...)
@@ -57,7 +57,7 @@ func (in *pass) notApplied() {
 // mayPass reports whether what a bundle deployment waits for may happen soon.
 func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
 	step, root := steps[0], steps[len(steps)-1]
-	if step.Kind == StepDependency {
+	if step.Kind == StepDependency && root.Kind != StepCycle {
 		return !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter)
 	}
 	if root.Kind == StepAgent {

@@ -81,7 +81,7 @@ func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 		out = append(out, Finding{Code: "FD605", Object: facts.RefTo(g), AsOf: g.Reported().AsOf, Aspect: aspect,
 			Message: fmt.Sprintf(format, args...), Remedies: []remedy.Remedy{next}})
 	}
-	name, s, written, logs := facts.Key(g), &g.Status, facts.Time(g.SpecWritten), in.LogsOfGitJob()
+	name, s, written, logs := facts.Key(g), &g.Status, facts.Time(g.SpecWritten), in.LogsOf(fleet.GitJobName)
 	if last, late := in.polledLate(g); late {
 		add("poll", logs, "GitRepo %s was polled last at %s", name, facts.Time(last))
 	}

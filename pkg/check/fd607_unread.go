@@ -3,9 +3,6 @@
 package check
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -23,13 +20,13 @@ func (in *pass) unread(d *evaluate.BundleDeployment) {
 	case len(d.RecordProblems) > 0 && d.Release.Name != "": // FD602 reports the record
 	default:
 		f := onDeployment(d, "no result for %s: %s", d.Key(), d.Detail)
-		if r, paused := in.Pauses(&d.Deployment); paused {
-			f.Message = fmt.Sprintf("%s is not installed: %s %s/%s is paused", d.Key(), strings.ToLower(r.Kind),
-				r.Namespace, r.Name)
-			in.report(f, in.Resume(r))
-			return
+		if d.BD != nil {
+			f.Message += in.SaidOf(&d.Deployment, "Deployed")
 		}
 		f.Follows = originsAt(&d.Deployment, "FD604")
+		if r, paused := in.Pauses(&d.Deployment); paused {
+			f.Follows = append(f.Follows, Origin{Code: "FD613", Object: r})
+		}
 		if idle := in.idleAgent(d.Namespace); idle != "" {
 			a, _ := in.AgentOf(d.Namespace)
 			f.say("%s", idle)

@@ -37,7 +37,7 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 	}
 	all := in.refusals(o)
 	if len(all) == 0 {
-		return f, false
+		return f, in.neverProcessed(o, &f)
 	}
 	f.Aspect = all[0].Condition
 	f.Message = ref.Kind + " " + facts.Key(o) + " " + in.refusal(o, all[0])
@@ -151,6 +151,23 @@ func (in *Input) ignored(o v1alpha1.Object, f *Finding) bool {
 		facts.Key(o), fleet.ShardLabel, shard, name, why)
 	f.Remedies = append(f.Remedies, in.Commands.Unlabel(f.Object, fleet.ShardLabel,
 		"lets the controllers without a shard process it"))
+	return true
+}
+
+// neverProcessed reports whether it is certain that no controller has processed a Bundle since its creation. Nothing in
+// the Bundle says why.
+func (in *Input) neverProcessed(o v1alpha1.Object, f *Finding) bool {
+	b, ok := o.(*v1alpha1.Bundle)
+	created := o.GetCreationTimestamp().Time
+	if !ok || in.Processed(b) || created.IsZero() || !in.LongAgo(created) {
+		return false
+	}
+	f.Aspect = "never"
+	f.Message = fmt.Sprintf("the controller has not processed Bundle %s since it was created at %s", facts.Key(b),
+		facts.Time(created))
+	f.sayIf(b.Spec.ContentsID != "", "its contents are in an OCI registry: the controller needs Secret "+b.Namespace+"/"+
+		b.Spec.ContentsID+", and writes no error into the Bundle without it")
+	f.Remedies = append(f.Remedies, in.LogsOf(fleet.ControllerName))
 	return true
 }
 

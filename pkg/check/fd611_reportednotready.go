@@ -19,11 +19,19 @@ var notReadyStates = []fleet.BundleState{fleet.Modified, fleet.NotReady}
 
 func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
 	of := map[fleet.BundleState][]*evaluate.BundleDeployment{}
+	next := remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the right " +
+		"to read release records")
 	for _, d := range a.BundleDeployments {
 		if d.BD == nil || facts.Deleting(d.BD) || !in.onlyReported(d) {
 			continue
 		}
 		s := fleet.ReportedState(d.BD)
+		if !a.InScope && slices.Contains(notReadyStates, s) {
+			f := onDeployment(d, "Fleet reports %s as %s, and its objects were not read", d.Key(), s)
+			f.Message += in.SaidOf(&d.Deployment, "Ready")
+			in.report(f, next)
+			continue
+		}
 		of[s] = append(of[s], d)
 	}
 	var states, clusters []string
@@ -39,14 +47,13 @@ func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
 			clusters = append(clusters, d.ClusterKey())
 		}
 	}
-	if len(states) == 0 {
+	if len(states) == 0 || !a.InScope {
 		return
 	}
 	slices.Sort(clusters)
 	f.Message = fmt.Sprintf("of bundle %s, whose objects were not read, Fleet reports %s: %s", a.Key(),
 		strings.Join(states, " and "), facts.List(clusters))
-	in.report(f, remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the "+
-		"right to read release records"))
+	in.report(f, next)
 }
 
 // onlyReported reports whether only the status of a bundle deployment is known.

@@ -22,6 +22,14 @@ func notReadyOrigins(d *directory.Deployment) []Origin {
 	return originsAt(d, "FD101", "FD107", "FD104", "FD102", "FD105")
 }
 
+// nowhereOrigins returns the findings that a Bundle is one of those of which none reaches a cluster.
+func nowhereOrigins(b *v1alpha1.Bundle) []Origin {
+	if repo, ok := facts.RepoOf(b); ok {
+		return []Origin{{Code: "FD614", Object: repo}}
+	}
+	return []Origin{{Code: "FD614", Object: facts.RefTo(b)}}
+}
+
 // silentOrigins returns the findings for which the agent of a Cluster does not report.
 func silentOrigins(c *v1alpha1.Cluster) []Origin {
 	var out []Origin

@@ -62,9 +62,11 @@ func (t text) summary(a *report.Audit) {
 	}
 }
 
-// informational reports whether informational findings are shown: in the wide table, with --all, or if the user
-// selected findings.
-func (t text) informational(a *report.Audit) bool { return !t.limits() || a.Filter != nil }
+// informational reports whether informational findings are shown: in the wide table, with --all, if the user selected
+// findings, or if there is no bundle deployment that could be the answer.
+func (t text) informational(a *report.Audit) bool {
+	return !t.limits() || a.Filter != nil || len(a.BundleDeployments) == 0
+}
 
 // unlisted counts the findings that are ignored.
 func (t text) unlisted(a *report.Audit) []string {

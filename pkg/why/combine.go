@@ -237,7 +237,7 @@ func ready(o *report.WhyObject, noun string) string {
 	s := o.Summary
 	switch {
 	case s.Deployments == 0:
-		return " is ready: there is nothing to deploy"
+		return " is deployed to no cluster"
 	case s.Deployments == 1:
 		return " is ready"
 	case o.Kind == state.Bundle:

@@ -14,26 +14,22 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
 // known are the contradictions between the two verbs that are not repaired, by "CAPTURE PROPERTY", with what is wrong.
 var known = map[string]string{
-	"frozen no finding":               "a deployment that its agent has not applied is no finding at first",
-	"managed-manager no finding":      "what Fleet reports as not ready on another cluster is no finding",
-	"other-cluster no finding":        "what Fleet reports as not ready on another cluster is no finding",
-	"sick-management no finding":      "what Fleet reports as not ready on another cluster is no finding",
-	"out-of-sync no finding":          "a paused bundle whose changes wait is no finding",
-	"reports/content:2 no finding":    "a paused bundle whose changes wait is no finding",
-	"reports/job-ttl:2 no finding":    "a Job that Kubernetes has deleted is informational, and makes its bundle not ready",
-	"targets-leftover no finding":     "a Cluster that is being deleted is no finding",
-	"targets-orphan no finding":       "a Cluster without a namespace is no finding",
-	"record-newer-damaged ready":      "a damaged record is no cause",
-	"reports/pending-upgrade:1 ready": "a pending record is no cause, if the status is that of the revision before it",
-	"reports/helmop:1 ready":          "the refusal of the HelmOp is only a note of its bundle",
-	"reports/secret-lost:1 ready":     "the refusal of the GitRepo is only a note of its bundle",
-	"sick-management ready":           "a missing Secret of values is no cause, if the deployment is applied",
+	"frozen no finding":                "a deployment that its agent has not applied is no finding at first",
+	"managed-manager no finding":       "what Fleet reports as not ready on another cluster is no finding",
+	"other-cluster no finding":         "what Fleet reports as not ready on another cluster is no finding",
+	"out-of-sync no finding":           "a paused bundle whose changes wait is no finding",
+	"reports/job-ttl:2 no finding":     "a Job that Kubernetes has deleted is informational, and makes its bundle not ready",
+	"reports/secret-lost:2 no finding": "Bundles that do not have the commit of their GitRepo are no finding at first",
+	"targets-leftover no finding":      "a Cluster that is being deleted is no finding",
+	"targets-orphan no finding":        "a Cluster without a namespace is no finding",
+	"reports/helmop:1 ready":           "the refusal of the HelmOp is only a note of its bundle",
+	"reports/secret-lost:1 ready":      "the refusal of the GitRepo is only a note of its bundle",
+	"sick-management ready":            "a missing Secret of values is no cause, if the deployment is applied",
 }
 
 // TestContradictions asks both verbs about each object of each captured cluster. An error of the audit about an object,
@@ -82,7 +78,7 @@ func contradictions(t *testing.T, open func() source.Source) map[string]string {
 			out["no finding"] = fmt.Sprintf("why: %s. The audit of %s %s has no finding", o.Answer, target.Kind, target.Name)
 		}
 		for _, c := range o.Causes {
-			if c.Root != why.NotApplied {
+			if c.Root != check.StepNotApplied {
 				continue
 			}
 			for _, f := range a.Findings {

@@ -66,9 +66,8 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 		"shows the log of the agent")
 }
 
-// LogsOfGitJob shows why the controller of GitRepos does not act.
-func (m *Maker) LogsOfGitJob() Remedy {
+// LogsOf shows why a controller of Fleet does not act.
+func (m *Maker) LogsOf(controller string) Remedy {
 	namespace := cmp.Or(m.Desired.Agents.ControllerNamespace, "cattle-fleet-system")
-	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+fleet.GitJobName,
-		"shows the log of the controller of GitRepos")
+	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+controller, "shows the log of the controller")
 }

@@ -23,8 +23,8 @@ type Rollout struct {
 	// Left are the clusters that no partition selects: they are never updated.
 	Left []*Cluster
 	// MaxUnavailable limits the unavailable clusters of the bundle, MaxUnavailablePartitions the partitions that may be
-	// unavailable while the next one is updated, MaxNew the BundleDeployments that one run creates.
-	MaxUnavailable, MaxUnavailablePartitions, MaxNew int
+	// unavailable while the next one is updated.
+	MaxUnavailable, MaxUnavailablePartitions int
 }
 
 // Partition is a group of clusters that are updated together.
@@ -37,21 +37,16 @@ type Partition struct {
 // rolloutRules are what differs between versions of the controller.
 type rolloutRules struct {
 	// displayName is that of rules. ungrouped is true if a partition can select a cluster without groups. threshold is
-	// true if the number of clusters from which partitions are made can be configured, maxNew if the number of new
-	// BundleDeployments can be.
-	displayName, ungrouped, threshold, maxNew bool
+	// true if the number of clusters from which partitions are made can be configured.
+	displayName, ungrouped, threshold bool
 }
 
 func rolloutRulesOf(v fleet.Version) rolloutRules {
-	return rolloutRules{displayName: rulesOf(v).displayName, ungrouped: !v.Before(13, 0), threshold: !v.Before(15, 0),
-		maxNew: !v.Before(16, 0)}
+	return rolloutRules{displayName: rulesOf(v).displayName, ungrouped: !v.Before(13, 0), threshold: !v.Before(15, 0)}
 }
 
-// The defaults.
-const (
-	defaultThreshold = 200
-	defaultMaxNew    = 50
-)
+// defaultThreshold is the number of clusters from which partitions are made.
+const defaultThreshold = 200
 
 var (
 	all     = intstr.FromString("100%")
@@ -68,7 +63,7 @@ func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
 		return Rollout{}, false, nil
 	}
 	slices.SortStableFunc(clusters, func(x, y *Cluster) int { return cmp.Compare(x.Name, y.Name) })
-	candidates := []rolloutRules{{true, true, true, true}, {}}
+	candidates := []rolloutRules{{true, true, true}, {}}
 	if v, ok := fleet.ParseVersion(b.fleet.version); ok {
 		candidates = []rolloutRules{rolloutRulesOf(v)}
 	}
@@ -109,10 +104,7 @@ func (b *Bundle) rollout(clusters []*Cluster, rules rolloutRules) (Rollout, erro
 	if spec == nil {
 		spec = &v1alpha1.RolloutStrategy{}
 	}
-	out := Rollout{MaxNew: defaultMaxNew}
-	if spec.MaxNew != nil && rules.maxNew {
-		out.MaxNew = *spec.MaxNew
-	}
+	var out Rollout
 	var err error
 	if out.MaxUnavailable, err = limit(len(clusters), spec.MaxUnavailable, &all); err != nil {
 		return out, err
@@ -215,7 +207,7 @@ func (r *Rollout) same(o Rollout) bool {
 	if r.MaxUnavailable != o.MaxUnavailable || r.MaxUnavailablePartitions != o.MaxUnavailablePartitions {
 		return false
 	}
-	if r.MaxNew != o.MaxNew || !slices.Equal(r.Left, o.Left) {
+	if !slices.Equal(r.Left, o.Left) {
 		return false
 	}
 	return slices.EqualFunc(r.Partitions, o.Partitions, func(x, y Partition) bool {

@@ -92,27 +92,24 @@ func TestRollout(t *testing.T) {
 		// deployments
 		want string
 	}{
-		{"no strategy", "v0.16.1", 3, nil, "All:3/3 left 0 max 3 partitions 0 new 50"},
-		{"no cluster", "v0.16.1", 0, nil, "All:0/1 left 0 max 1 partitions 0 new 50"},
-		{"199 clusters", "v0.16.1", 199, nil, "All:199/199 left 0 max 199 partitions 0 new 50"},
+		{"no strategy", "v0.16.1", 3, nil, "All:3/3 left 0 max 3 partitions 0"},
+		{"no cluster", "v0.16.1", 0, nil, "All:0/1 left 0 max 1 partitions 0"},
+		{"199 clusters", "v0.16.1", 199, nil, "All:199/199 left 0 max 199 partitions 0"},
 		{"200 clusters", "v0.16.1", 200, nil,
 			"Partition 0 - 50:50/50 Partition 50 - 100:50/50 Partition 100 - 150:50/50 " +
-				"Partition 150 - 200:50/50 left 0 max 200 partitions 0 new 50"},
+				"Partition 150 - 200:50/50 left 0 max 200 partitions 0"},
 		{"a threshold", "v0.15.0", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
 			AutoPartitionSize: number(6)},
-			"Partition 0 - 6:6/6 Partition 6 - 10:4/4 left 0 max 10 partitions 0 new 50"},
+			"Partition 0 - 6:6/6 Partition 6 - 10:4/4 left 0 max 10 partitions 0"},
 		{"a threshold before 0.15", "v0.14.9", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
-			AutoPartitionSize: number(6)}, "All:10/10 left 0 max 10 partitions 0 new 50"},
+			AutoPartitionSize: number(6)}, "All:10/10 left 0 max 10 partitions 0"},
 		{"a threshold, the version is not known", "dev", 10, &v1alpha1.RolloutStrategy{AutoPartitionThreshold: &ten,
 			AutoPartitionSize: number(6)}, "not known"},
 		{"no partitions", "v0.16.1", 300, &v1alpha1.RolloutStrategy{AutoPartitionSize: number(0)},
-			"All:300/300 left 0 max 300 partitions 0 new 50"},
-		{"maxNew", "v0.16.1", 3, &v1alpha1.RolloutStrategy{MaxNew: &ten}, "All:3/3 left 0 max 3 partitions 0 new 10"},
-		{"maxNew before 0.16", "v0.15.6", 3, &v1alpha1.RolloutStrategy{MaxNew: &ten},
-			"All:3/3 left 0 max 3 partitions 0 new 50"},
-		{"stated partitions", "v0.16.1", 6, byLabel, "canary:1/0 partitions[1]:2/2 left 3 max 2 partitions 0 new 50"},
+			"All:300/300 left 0 max 300 partitions 0"},
+		{"stated partitions", "v0.16.1", 6, byLabel, "canary:1/0 partitions[1]:2/2 left 3 max 2 partitions 0"},
 		{"clusters without groups before 0.13", "v0.12.9", 6, byLabel,
-			"canary:0/1 partitions[1]:2/2 left 4 max 2 partitions 0 new 50"},
+			"canary:0/1 partitions[1]:2/2 left 4 max 2 partitions 0"},
 		{"stated partitions, the version is not known", "", 6, byLabel, "not known"},
 		{"not a number", "v0.16.1", 6, &v1alpha1.RolloutStrategy{MaxUnavailable: text("few")}, "error"},
 	} {
@@ -125,8 +122,8 @@ func TestRollout(t *testing.T) {
 			for _, p := range r.Partitions {
 				got += fmt.Sprintf("%s:%d/%d ", p.Name, len(p.Clusters), p.MaxUnavailable)
 			}
-			got += fmt.Sprintf("left %d max %d partitions %d new %d", len(r.Left), r.MaxUnavailable,
-				r.MaxUnavailablePartitions, r.MaxNew)
+			got += fmt.Sprintf("left %d max %d partitions %d", len(r.Left), r.MaxUnavailable,
+				r.MaxUnavailablePartitions)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)

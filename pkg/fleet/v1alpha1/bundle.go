@@ -42,6 +42,8 @@ type BundleSpec struct {
 	TargetCustomizationMode string `json:"targetCustomizationMode,omitempty"`
 	// ValuesHash is the hash of the Secret with the values of the Bundle; empty without values, and for a HelmOp.
 	ValuesHash string `json:"valuesHash,omitempty"`
+	// ContentsID names the Secret of the OCI registry that has the contents; empty if the cluster has them.
+	ContentsID string `json:"contentsId,omitempty"`
 	// Helm is nil if the Bundle states no option of Helm.
 	Helm *BundleHelm `json:"helm,omitempty"`
 	// HelmOpOptions are set in the Bundle of a HelmOp. Only their presence is read.

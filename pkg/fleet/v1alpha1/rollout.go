@@ -14,9 +14,7 @@ type RolloutStrategy struct {
 	MaxUnavailablePartitions *intstr.IntOrString `json:"maxUnavailablePartitions,omitempty"`
 	AutoPartitionSize        *intstr.IntOrString `json:"autoPartitionSize,omitempty"`
 	AutoPartitionThreshold   *int                `json:"autoPartitionThreshold,omitempty"`
-	// MaxNew limits how many BundleDeployments the controller creates in one run.
-	MaxNew     *int        `json:"maxNew,omitempty"`
-	Partitions []Partition `json:"partitions,omitempty"`
+	Partitions               []Partition         `json:"partitions,omitempty"`
 }
 
 // Partition selects the clusters that are updated together.
