@@ -18,7 +18,9 @@ import (
 )
 
 // known are the contradictions between the two verbs that are not repaired, by "CAPTURE PROPERTY", with what is wrong.
+// The capture "any" stands for all of them.
 var known = map[string]string{
+	"any no subject":                   "an object of Fleet without a bundle deployment and without a finding is no subject of the audit",
 	"frozen no finding":                "a deployment that its agent has not applied is no finding at first",
 	"managed-manager no finding":       "what Fleet reports as not ready on another cluster is no finding",
 	"other-cluster no finding":         "what Fleet reports as not ready on another cluster is no finding",
@@ -27,19 +29,21 @@ var known = map[string]string{
 	"reports/secret-lost:2 no finding": "Bundles that do not have the commit of their GitRepo are no finding at first",
 	"targets-leftover no finding":      "a Cluster that is being deleted is no finding",
 	"targets-orphan no finding":        "a Cluster without a namespace is no finding",
-	"reports/helmop:1 ready":           "the refusal of the HelmOp is only a note of its bundle",
-	"reports/secret-lost:1 ready":      "the refusal of the GitRepo is only a note of its bundle",
 	"sick-management ready":            "a missing Secret of values is no cause, if the deployment is applied",
 }
 
 // TestContradictions asks both verbs about each object of each captured cluster. An error of the audit about an object,
-// or about what decides over it, is the end of "ready". What is not ready has a finding, or the audit does not end
-// well. A cause is not unknown if the audit knows it.
+// or about what decides over it, is the end of "ready". What is not ready is a subject of the audit and has a finding,
+// or the audit does not end well. A cause is not unknown if the audit knows it.
 func TestContradictions(t *testing.T) {
 	found := map[string]string{}
 	for name, open := range snapshots(t) {
 		for property, example := range contradictions(t, open) {
-			found[name+" "+property] = example
+			key := name + " " + property
+			if known["any "+property] != "" {
+				key = "any " + property
+			}
+			found[key] = example
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(found)) {
@@ -74,8 +78,12 @@ func contradictions(t *testing.T, open func() source.Source) map[string]string {
 				out["ready"] = fmt.Sprintf("why: %s. The audit: %s %s", o.Answer, f.Code, f.Message)
 			}
 		}
+		if _, err := scoped(t, open(), target); err != nil && o.State == report.NotReady {
+			out["no subject"] = fmt.Sprintf("why: %s. The audit of %s %s: %v", o.Answer, target.Kind, target.Name, err)
+		}
 		if o.State == report.NotReady && endsWell(t, open(), target) {
-			out["no finding"] = fmt.Sprintf("why: %s. The audit of %s %s has no finding", o.Answer, target.Kind, target.Name)
+			out["no finding"] = fmt.Sprintf("why: %s. The audit of %s %s has no finding", o.Answer, target.Kind,
+				target.Name)
 		}
 		for _, c := range o.Causes {
 			if c.Root != check.StepNotApplied {
@@ -110,18 +118,26 @@ func subjects(a *report.Audit) []evaluate.Target {
 			out = append(out, evaluate.Target{Kind: kind, Name: x.Namespace + "/" + x.Name})
 		}
 	}
+	for _, f := range a.Findings { // about objects without a bundle deployment
+		target := evaluate.Target{Kind: strings.ToLower(f.Object.Kind), Name: f.Object.Namespace + "/" + f.Object.Name}
+		kind, _ := evaluate.TargetKind(target.Kind)
+		if kind != "" && f.Code == check.CodeNotProcessed && !slices.Contains(out, target) {
+			out = append(out, target)
+		}
+	}
 	return out
 }
 
-// concerns reports whether a finding is about an object, about a bundle deployment of it, or about the GitRepo or HelmOp
-// that refuses its changes.
+// concerns reports whether a finding is about an object, about a bundle deployment of it, or about the GitRepo or
+// HelmOp that refuses its changes.
 func concerns(a *report.Audit, f *report.Finding, o *report.WhyObject) bool {
 	key := strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+	itsOwn := func(d *report.BundleDeployment) bool { return d.Bundle == key }
 	switch o.Kind {
 	case "BundleDeployment":
-		return f.BundleDeployment == key || refused(a, f, func(d *report.BundleDeployment) bool { return d.Key() == key })
+		return f.BundleDeployment == key // what its GitRepo refuses has not become a part of it
 	case "Bundle":
-		return f.Bundle == key || refused(a, f, func(d *report.BundleDeployment) bool { return d.Bundle == key })
+		return f.Bundle == key || refused(a, f, itsOwn)
 	case "GitRepo":
 		return f.GitRepo == key || f.Object == o.Ref
 	case "HelmOp":
@@ -137,7 +153,7 @@ func refused(a *report.Audit, f *report.Finding, of func(*report.BundleDeploymen
 	}
 	key := f.Object.Namespace + "/" + f.Object.Name
 	return slices.ContainsFunc(a.BundleDeployments, func(d report.BundleDeployment) bool {
-		return of(&d) && (f.Object.Kind == "GitRepo" && d.GitRepo == key || f.Object.Kind == "HelmOp" && d.HelmOp == key)
+		return of(&d) && map[string]string{"GitRepo": d.GitRepo, "HelmOp": d.HelmOp}[f.Object.Kind] == key
 	})
 }
 
@@ -151,11 +167,18 @@ func about(f *report.Finding, deployments []report.WhyDeployment) bool {
 // endsWell reports whether the exit status of an audit of the object is 0.
 func endsWell(t *testing.T, src source.Source, target evaluate.Target) bool {
 	t.Helper()
-	found, err := audit.Run(t.Context(), src,
-		audit.Options{Commands: cases.Commands, Scope: evaluate.Scope{Targets: []evaluate.Target{target}}})
+	found, err := scoped(t, src, target)
 	if err != nil || found.NoResult() != nil || found.Undecided() != "" {
 		return false
 	}
 	n := found.Report().Summary.Findings
 	return n.Error+n.Warning == 0
+}
+
+// scoped is the audit of an object.
+func scoped(t *testing.T, src source.Source, target evaluate.Target) (*audit.Audit, error) {
+	t.Helper()
+	return audit.Run(t.Context(), src,
+		audit.Options{Commands: cases.Commands, Parents: true,
+			Scope: evaluate.Scope{Targets: []evaluate.Target{target}}})
 }

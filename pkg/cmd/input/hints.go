@@ -103,7 +103,8 @@ func (f *Flags) hint(err error) string {
 	case errors.Is(err, engine.ErrScopeAmbiguous):
 		return "Leave out --agent-scope, and start the agents that do not run: each running agent shows its scope."
 	case errors.Is(err, evaluate.ErrNothingInScope):
-		return f.Command("audit") + " -o wide lists all bundle deployments."
+		return f.Command("why KIND/NAME") + " shows why an object of Fleet has none. " + f.Command("audit") +
+			" -o wide lists all bundle deployments."
 	case f.Captured() && listing != "":
 		return f.Command("audit") + " -o wide lists what the snapshot has."
 	case f.Captured() && errors.Is(err, gaps.ErrNoFleet):
