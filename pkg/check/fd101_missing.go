@@ -27,8 +27,9 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	}
 	remedies := append(in.Restore(d, o), in.Redeploy(d)...)
 	if o.GroupVersionKind().GroupKind() == jobKind {
-		accept := remedy.Advise("if the Job is deleted when it has finished, accept that with the operation ignore " +
-			"in diff.comparePatches; a Job that is restored or deployed runs again")
+		accept := remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+			"prints the rule with which Fleet ignores a Job that is deleted when it has finished; a Job that is restored "+
+				"or deployed runs again")
 		remedies = append([]remedy.Remedy{accept}, remedies...)
 	}
 	in.report(f, remedies...)

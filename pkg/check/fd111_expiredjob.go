@@ -15,5 +15,7 @@ func (in *pass) expiredJob(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		"(ttlSecondsAfterFinished)", o.Key(), *o.TTLAfterFinished)
 	f.Evidence = []string{desiredBy(d)}
 	in.report(f, remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove "+
-		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"))
+		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"),
+		remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+			"prints the rule with which Fleet ignores the missing Job"))
 }

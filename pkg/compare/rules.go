@@ -42,6 +42,12 @@ func Ignored(rules []Rule, ref object.Ref) bool {
 	})
 }
 
+// IgnoreMissing returns the rule with which a missing object is not reported.
+func IgnoreMissing(ref object.Ref) Rule {
+	return Rule{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name,
+		Operations: []Operation{{Op: opIgnore}}}
+}
+
 // Applies reports whether a rule changes the compared content of an object. It is cheap, and false for most objects.
 func Applies(rules []Rule, ref object.Ref) bool {
 	return len(pointers(rules, ref))+len(operations(rules, ref)) > 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified
-// now.
+// now, and the Jobs that are missing now.
 package comparepatches
 
 import (
@@ -24,8 +24,12 @@ const head = `# Rules that make Fleet ignore the fields that are modified now, o
 # fields on every cluster of the bundle: it does not report later changes of them.
 `
 
-// Write writes one YAML document for each bundle with modified objects. Comments list each field, and those for which
-// there is no rule.
+const jobsHead = `# A Job that is missing because it was deleted when it had finished is ignored with the operation ignore.
+# Remove its entry if the Job was lost: Fleet then does not report that.
+`
+
+// Write writes one YAML document for each bundle with modified objects or missing Jobs. Comments list each field, and
+// those for which there is no rule.
 func Write(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
 	bundles := collect(a.BundleDeployments)
@@ -33,6 +37,9 @@ func Write(w io.Writer, a *report.Audit) error {
 		b.WriteString("# No object is modified.\n")
 	} else {
 		b.WriteString(head)
+	}
+	if slices.ContainsFunc(slices.Collect(maps.Values(bundles)), func(x *bundle) bool { return len(x.jobs) > 0 }) {
+		b.WriteString(jobsHead)
 	}
 	if !a.Complete() {
 		b.WriteString("# The audit is not complete: fields that could not be compared are not listed.\n")
@@ -46,10 +53,12 @@ func Write(w io.Writer, a *report.Audit) error {
 	return err
 }
 
-// bundle has the modified fields of the objects of one bundle, on all clusters.
+// bundle has the modified fields of the objects of one bundle, and its missing Jobs, on all clusters.
 type bundle struct {
 	helmOp  string
 	objects map[object.Ref]*fields
+	// jobs are the clusters by Job.
+	jobs map[object.Ref][]string
 	// deployments is the number of its bundle deployments in the report.
 	deployments int
 }
@@ -72,17 +81,26 @@ func collect(deployments []report.BundleDeployment) map[string]*bundle {
 	for _, bd := range deployments {
 		name := cmp.Or(bd.Bundle, bd.Key())
 		if out[name] == nil {
-			out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}}
+			out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}, jobs: map[object.Ref][]string{}}
 		}
 		out[name].deployments++
 		for _, r := range bd.Resources {
-			if r.State == report.Modified {
+			switch {
+			case r.State == report.Modified:
 				out[name].add(r, bd.Cluster)
+			case finishes(r) && bd.DesiredFrom == "release":
+				out[name].jobs[r.Ref] = append(out[name].jobs[r.Ref], bd.Cluster)
 			}
 		}
 	}
-	maps.DeleteFunc(out, func(_ string, b *bundle) bool { return len(b.objects) == 0 })
+	maps.DeleteFunc(out, func(_ string, b *bundle) bool { return len(b.objects)+len(b.jobs) == 0 })
 	return out
+}
+
+// finishes reports whether an object may be missing because it was deleted when it had finished.
+func finishes(r report.Resource) bool {
+	isJob := r.Kind == "Job" && object.Group(r.APIVersion) == "batch"
+	return isJob && r.State == report.Missing
 }
 
 // add adds the fields of a modified object on a cluster.
@@ -178,6 +196,16 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 		maps.Copy(all.ignored, about.ignored)
 		maps.Copy(all.others, about.others)
 	}
+	missing := map[string][]string{}
+	for _, ref := range slices.SortedFunc(maps.Keys(x.jobs), object.Ref.Compare) {
+		line := ref.Key().String()
+		if hidden(ref.APIVersion + ref.Namespace + ref.Name) {
+			all.others[line+": its name has characters that are not printable"] = nil
+			continue
+		}
+		missing[line] = x.jobs[ref]
+		rules = append(rules, compare.IgnoreMissing(ref))
+	}
 	b.WriteString("---\n")
 	comment(b, "bundle "+name)
 	if x.helmOp != "" {
@@ -190,6 +218,7 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores "+
 			"the field at this position.")
 	}
+	list(b, "These Jobs are ignored if they are missing:", missing)
 	list(b, "These fields are modified too, but not ignored:", all.others)
 	if len(rules) == 0 {
 		return nil
@@ -221,7 +250,15 @@ func entry(b *bytes.Buffer, r compare.Rule) error {
 	}
 	err := errors.Join(write("apiVersion:", r.APIVersion), write("kind:", r.Kind), write("namespace:", r.Namespace),
 		write("name:", r.Name))
-	b.WriteString(indent + "jsonPointers:\n")
+	if len(r.Operations) > 0 {
+		b.WriteString(indent + "operations:\n")
+	}
+	for _, o := range r.Operations {
+		err = errors.Join(err, write("- op:", o.Op))
+	}
+	if len(r.JSONPointers) > 0 {
+		b.WriteString(indent + "jsonPointers:\n")
+	}
 	for _, p := range r.JSONPointers {
 		err = errors.Join(err, write("-", p))
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -178,6 +179,10 @@ func check(t *testing.T, c capture) (ignored, others int) {
 		t.Errorf("differences with the rules (-want +got):\n%s\n%s", diff, output)
 	}
 	for on, state := range states {
+		if on.Kind == "Job" && state == report.Missing {
+			expectIgnored(t, on, rules, statesAfter)
+			continue
+		}
 		if statesAfter[on] != state {
 			t.Errorf("%v was %s, and is %s with the rules", on, state, statesAfter[on])
 		}
@@ -189,6 +194,19 @@ func check(t *testing.T, c capture) (ignored, others int) {
 		ignored, others = ignored-len(all), others+len(all)
 	}
 	return ignored, others
+}
+
+// expectIgnored checks that a missing Job has a rule, with which it is not reported.
+func expectIgnored(t *testing.T, on objectOn, rules map[string][]v1alpha1.ComparePatch,
+	after map[objectOn]report.State) {
+	t.Helper()
+	ignored := false
+	for _, all := range rules {
+		ignored = ignored || compare.Ignored(all, on.Ref)
+	}
+	if _, reported := after[on]; reported == ignored {
+		t.Errorf("%v is ignored: %v, and is reported: %v", on, ignored, reported)
+	}
 }
 
 // TestCases checks in every case of the project that the rules make exactly the listed differences disappear.
@@ -308,5 +326,27 @@ func TestUnread(t *testing.T) {
 	unread, _ := written(t, reports.Unread())
 	if len(rules) > 0 || strings.Contains(complete, "not complete") || !strings.Contains(unread, "not complete") {
 		t.Errorf("complete:\n%s\nnot complete:\n%s", complete, unread)
+	}
+}
+
+// TestMissingJobs checks that a missing Job has a rule with its namespace. Another missing object has none, and neither
+// has a Job that may never have been deployed.
+func TestMissingJobs(t *testing.T) {
+	missing := func(apiVersion, kind string) report.Resource {
+		return report.Resource{State: report.Missing, Ref: object.Ref{APIVersion: apiVersion, Kind: kind,
+			Namespace: "web", Name: "cleanup"}}
+	}
+	a := &report.Audit{BundleDeployments: []report.BundleDeployment{
+		{Bundle: "fleet/web", Cluster: "fleet/a", DesiredFrom: "release", Resources: []report.Resource{
+			missing("batch/v1", "Job"), missing("v1", "ConfigMap"), missing("example.com/v1", "Job")}},
+		{Bundle: "fleet/new", DesiredFrom: "bundle", Resources: []report.Resource{missing("batch/v1", "Job")}}}}
+	output, rules := written(t, a)
+	want := map[string][]v1alpha1.ComparePatch{"fleet/web": {{APIVersion: "batch/v1", Kind: "Job", Namespace: "web",
+		Name: "cleanup", Operations: []v1alpha1.CompareOperation{{Op: "ignore"}}}}}
+	if diff := cmp.Diff(want, rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(output, "# - job web/cleanup, on cluster fleet/a\n") {
+		t.Errorf("the Job and its cluster are not listed:\n%s", output)
 	}
 }
