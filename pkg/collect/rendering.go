@@ -20,6 +20,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Renderer renders a bundle, as render.Render does. It may also return a *render.LimitError. An error of another type
@@ -54,6 +55,9 @@ type rendering struct {
 	input render.Input
 	// missing are the values sources that do not exist on the cluster.
 	missing []render.ValuesRef
+	// replacedObjects and replacedUnread are those of the resolve.Rendering.
+	replacedObjects []release.Object
+	replacedUnread  string
 	// damage is what is wrong with the Content.
 	damage string
 	result *render.Result
@@ -115,7 +119,7 @@ func (x *rendering) overLimit(total *int) string {
 func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 	d := x.Deployment
 	out := &resolve.Rendering{Deployment: d.ID(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit,
-		ContentDamage: x.damage}
+		ContentDamage: x.damage, Replaced: x.replacedObjects, ReplacedUnread: x.replacedUnread}
 	if x.recorded != nil {
 		x.restore(out)
 		return out
@@ -163,6 +167,7 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 // restore completes a rendered bundle with the result that a snapshot recorded.
 func (x *rendering) restore(out *resolve.Rendering) {
 	r := x.recorded
+	out.ReplacedUnread = resolve.NotInSnapshot
 	out.Masked = true
 	out.ReleaseName, out.ReleaseNamespace, out.RecordSize = r.ReleaseName, r.ReleaseNamespace, r.RecordSize
 	out.Refused, out.OverLimit, out.ContentDamage = r.Refused, r.OverLimit, r.ContentDamage
@@ -248,6 +253,9 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	if err := target.previousValues(ctx, x); err != nil {
 		return err
 	}
+	if err := target.replaced(ctx, x); err != nil {
+		return err
+	}
 	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
 	version, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
 	in.Helm3, in.OfflineDryRun = known && version.Minor < 15, known && version.Before(14, 1)
@@ -321,21 +329,58 @@ func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
 		withMasked(in)
 		return nil
 	}
-	var s struct {
-		Data map[string][]byte `json:"data"`
-	}
-	f, err := r.get(ctx, secretKind, last.Namespace, last.SecretName(), &s)
+	value, f, err := r.record(ctx, last)
 	if err != nil {
 		return err
 	}
 	if f != nil {
 		return unknown("its record could not be read: " + string(f.Reason))
 	}
-	if in.PreviousValues, err = release.Values(s.Data[release.DataKey]); err != nil {
+	if in.PreviousValues, err = release.Values(value); err != nil {
 		return unknown("its record is damaged")
 	}
 	r.Secrets.AddText(in.PreviousValues)
 	return nil
+}
+
+// replaced reads the objects of a release that the bundle would upgrade, and that is not its own.
+func (r *Reader) replaced(ctx context.Context, x *rendering) error {
+	namespace, name := x.input.Release()
+	last := x.Deployment.On.State.Latest[namespace+"/"+name]
+	own := last != nil && last.Release() == x.Deployment.Release.Release()
+	if last == nil || own || x.CompetitorOnly {
+		return nil
+	}
+	if last.Status == release.StatusUninstalling || last.Damaged != "" {
+		return nil
+	}
+	if r.Description.Unmasked != nil {
+		x.replacedUnread = resolve.NotInSnapshot
+		return nil
+	}
+	value, f, err := r.record(ctx, last)
+	if err != nil || f != nil {
+		x.replacedUnread = "its record could not be read"
+		return err
+	}
+	found, err := release.Read(value, release.MostUnpacked(len(value)), func(*release.Record) release.Part {
+		return release.MetadataOnly
+	})
+	if err != nil || found.Problem != nil {
+		x.replacedUnread = "its record is damaged"
+		return nil
+	}
+	x.replacedObjects = found.Objects
+	return nil
+}
+
+// record reads the value of a release record.
+func (r *Reader) record(ctx context.Context, rec *state.Record) ([]byte, *source.Failure, error) {
+	var s struct {
+		Data map[string][]byte `json:"data"`
+	}
+	f, err := r.get(ctx, secretKind, rec.Namespace, rec.SecretName(), &s)
+	return s.Data[release.DataKey], f, err
 }
 
 // fatal returns err if it is not about the bundle.

@@ -89,18 +89,27 @@ func (r *rollout) inUse(last *state.Record) {
 	item := r.add("ReleaseInUse", nil,
 		"release %s exists already, and %s: Fleet would upgrade it, and delete the objects that are not in the bundle",
 		last.Release(), owner)
+	if why := d.Rendering.ReplacedUnread; why != "" {
+		item.Message += "; which these are is not known: " + why
+	}
 	item.Owner = "Helm release " + last.Release()
 	item.Remedies = append(advise("set another helm.releaseName, or keep it if Fleet should take over the release"),
 		r.c.Commands.History(last.Name))
 }
 
-// deletions reports the objects of the release that are no longer in the bundle.
+// deletions reports the objects of the release that are not in the bundle.
 func (r *rollout) deletions() {
 	d := r.d
-	if d.Release.Release() != d.Ownership.Release() {
-		return // the garbage collection deletes them
+	if d.Release.Release() == d.Ownership.Release() { // otherwise, the garbage collection deletes them
+		r.deleted(d.Removed, "no longer")
 	}
-	for _, o := range d.Removed {
+	r.deleted(d.Replaced, "not")
+}
+
+// deleted reports objects of the release, if the bundle does not have them. isIn says how it does not: "not".
+func (r *rollout) deleted(objects []*resolve.Object, isIn string) {
+	d := r.d
+	for _, o := range objects {
 		desired := r.c.Desired.On(d.On).Of(o.Key())
 		if slices.ContainsFunc(desired, func(o *resolve.Object) bool {
 			return o.Deployment.ID() == d.ID()
@@ -108,15 +117,13 @@ func (r *rollout) deletions() {
 			continue
 		}
 		r.Counts.Delete++
+		message := o.Key().String() + " is in release " + d.Ownership.Release() + " and " + isIn +
+			" in the bundle: the rollout deletes it"
 		if len(desired) == 0 {
-			r.add("Deleted", &o.Ref, "%s is in release %s and no longer in the bundle: the rollout deletes it", o.Key(),
-				d.Release.Release())
+			r.add("Deleted", &o.Ref, "%s", message)
 			continue
 		}
 		other := "bundle deployment " + desired[0].Deployment.Key()
-		r.add("DeletesWanted", &o.Ref,
-			"%s is in release %s and no longer in the bundle: the rollout deletes it, although %s desires it", o.Key(),
-			d.Release.Release(), other).
-			Owner = other
+		r.add("DeletesWanted", &o.Ref, "%s, although %s desires it", message, other).Owner = other
 	}
 }

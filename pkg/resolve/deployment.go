@@ -35,6 +35,8 @@ type BundleDeployment struct {
 	Removed []*Object
 	// Earlier are the objects of the earlier revisions that are still recorded, Hooks those of the release's hooks.
 	Earlier, Hooks map[KindName]bool
+	// Replaced are the objects of the Rendering that are of another release.
+	Replaced []*Object
 	// Newest are the objects of the newest revision, if the revision that the status names is not recorded.
 	Newest []object.Ref
 	// Next are the hashes of the manifests of the newest revision, if it is newer than that of the Desired objects; nil
@@ -111,6 +113,9 @@ const (
 	FromFiles   DesiredFrom = "files"
 )
 
+// NotInSnapshot is why the objects of a release that is not Fleet's are not known in a snapshot.
+const NotInSnapshot = "a snapshot does not have its manifest"
+
 // Rendering is the result of rendering the bundle of a bundle deployment.
 type Rendering struct {
 	// Deployment is the bundle deployment that it is rendered for.
@@ -130,6 +135,11 @@ type Rendering struct {
 	// RecordSize is the approximate size of the release record in its Secret, in bytes; 0 if it is not known or far
 	// below the limit of a Secret.
 	RecordSize int
+
+	// Replaced are the objects of another release of that name, which the first deploy of the bundle upgrades, with
+	// their metadata. ReplacedUnread is why they could not be read.
+	Replaced       []release.Object
+	ReplacedUnread string
 
 	// Refused is the reason why Fleet's agent would not deploy the bundle. OverLimit is the reason why it could not be
 	// rendered here. Both are empty if it was rendered.

@@ -110,6 +110,9 @@ func (d *BundleDeployment) replace(x *Rendering) {
 	}
 	d.Ownership = ownership.Desired(d.Ownership.SetID, x.ReleaseName, x.ReleaseNamespace)
 	d.Desired, d.OtherVersions = distinct(d, x.ReleaseNamespace, x.Objects)
+	for _, o := range x.Replaced {
+		d.Replaced = append(d.Replaced, newObject(o, x.ReleaseNamespace, d.On.State.Namespaced))
+	}
 	for _, o := range d.Desired {
 		for rendered, pointers := range x.Unstable {
 			// An object that is in the manifest with and without its namespace has both entries.
