@@ -9,6 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // TestByHand checks what is advised before a deploy can succeed that an API server refused. The objects of the newest
@@ -61,6 +62,10 @@ func TestCustomResourceNotCorrected(t *testing.T) {
 		if !strings.Contains(got, "set helm.force in fleet.yaml") {
 			t.Errorf("helm.force is not advised: %s", got)
 		}
+	}
+	d.Desired = append(d.Desired, &resolve.Object{Ref: object.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim"}})
+	if got := text(in.Correct(d, &d.Objects[0])); strings.Contains(got, "set helm.force in fleet.yaml") {
+		t.Errorf("helm.force is advised for a bundle with a claim: %s", got)
 	}
 	if got := text(in.RestoreOrAccept(d, &d.Objects[1])); !strings.Contains(got, "set correctDrift.enabled") {
 		t.Errorf("correctDrift is not advised: %s", got)

@@ -19,12 +19,12 @@ func Absent(o *resolve.Object, l *List) Object {
 		out.State, out.Reason, out.Message = Unknown, string(f.Reason), f.Detail
 		return out
 	}
-	out.State, out.TTLAfterFinished = Missing, ttlAfterFinished(o)
+	out.State, out.TTLAfterFinished = Missing, TTLAfterFinished(o)
 	return out
 }
 
-// ttlAfterFinished returns spec.ttlSecondsAfterFinished of a Job's manifest; nil for any other object.
-func ttlAfterFinished(o *resolve.Object) *int64 {
+// TTLAfterFinished returns spec.ttlSecondsAfterFinished of a Job's manifest; nil for any other object.
+func TTLAfterFinished(o *resolve.Object) *int64 {
 	if o.Kind != "Job" || object.Group(o.APIVersion) != "batch" {
 		return nil
 	}

@@ -5,7 +5,9 @@ package preflight
 import (
 	"errors"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
@@ -34,7 +37,58 @@ func (r *rollout) manifests() {
 				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
 				Remedies = advise("remove the label from the manifest; correctDrift would deploy again and again")
 		}
+		r.random(o)
+		r.expires(o)
 	}
+}
+
+// random reports an object of which a template makes another value each time. If an object that it looks up could not
+// be read, the template may keep that value.
+func (r *rollout) random(o *resolve.Object) {
+	if len(o.Unstable) == 0 || len(r.d.Rendering.Unresolved) > 0 {
+		return
+	}
+	what := "in " + strings.Join(o.Unstable, ", ")
+	if slices.Contains(o.Unstable, "") {
+		what = "as a whole"
+	}
+	r.add("Random", &o.Ref, "%s differs %s each time it is rendered: each deploy writes another value", o.Key(), what).
+		Remedies = advise("state the value in the values of the bundle, or let the template keep the live one with lookup")
+}
+
+// expires reports a Job that Kubernetes deletes when it has finished.
+func (r *rollout) expires(o *resolve.Object) {
+	ttl := evaluate.TTLAfterFinished(o)
+	diff := r.d.Options().Diff
+	accepted := diff != nil && compare.Ignored(diff.ComparePatches, o.Ref)
+	if ttl == nil || accepted {
+		return
+	}
+	r.add("Expires", &o.Ref, "%s is deleted %d s after it has finished (ttlSecondsAfterFinished): Fleet then reports it as "+
+		"missing, and each deploy runs it again", o.Key(), *ttl).
+		Remedies = advise("make the Job a Helm hook, or add the operation ignore for it to diff.comparePatches, with its " +
+		"namespace")
+}
+
+// forcedClaim reports a claim that helm.force replaces.
+func (r *rollout) forcedClaim(o *evaluate.Object) {
+	helm := r.d.Options().Helm
+	forces := helm != nil && helm.Force && r.Action == report.RolloutUpgrade
+	isClaim := o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	if !forces || !isClaim || r.statesVolume(o) {
+		return
+	}
+	r.add("ForcedClaim", &o.Ref, "%s: helm.force replaces it by its manifest, which does not state the volume: the API "+
+		"server refuses that if the claim is bound (\"spec is immutable after creation\")", o.Key()).
+		Remedies = advise("remove helm.force, or move the claim to a bundle without it")
+}
+
+// statesVolume reports whether the manifest of a claim names its volume.
+func (r *rollout) statesVolume(o *evaluate.Object) bool {
+	return slices.ContainsFunc(r.d.Desired, func(d *resolve.Object) bool {
+		var claim corev1.PersistentVolumeClaim
+		return d.Key() == o.Key() && object.Into(d.Raw, &claim) == nil && claim.Spec.VolumeName != ""
+	})
 }
 
 // acceptsHelmsLabel reports whether the comparePatches of the bundle exclude the label that Helm writes into an object.

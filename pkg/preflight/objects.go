@@ -50,6 +50,7 @@ func (r *rollout) object(o *evaluate.Object) {
 	if o.State == evaluate.Unowned && !refused && !owned {
 		r.takeOver(o)
 	}
+	r.forcedClaim(o)
 	r.fields(o, item)
 }
 
