@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -33,6 +32,8 @@ func (in *pass) notCorrected(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	}
 	f := about(d, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
 		facts.Time(since))
+	f.sayIf(o.Custom(), "Helm patches a custom resource only where its manifest changes, and a correction does not "+
+		"change the manifest")
 	in.addWhyNotCorrected(&f, d, correct, first)
 	in.report(f, in.Correct(d, o)...)
 }
@@ -75,8 +76,6 @@ func (in *Input) addWhyNotCorrected(f *Finding, d *evaluate.BundleDeployment, co
 	serverSide := last != nil && last.ApplyMethod == serverSideApply
 	f.sayIf(serverSide && first.Manager != "", "the release was applied server-side, and "+first.Manager+
 		" owns the field")
-	f.sayIf(compare.Custom(f.Object.GroupVersionKind()), "Helm patches a custom resource only where its manifest "+
-		"changes, and a correction does not change the manifest")
 	f.sayIf(!correct.Force, "correctDrift.force is off: a field that cannot be changed in place stays")
 	idle := d.On.State.Workloads[d.Agent].Idle
 	f.sayIf(idle != "", "the agent does not run: "+idle)

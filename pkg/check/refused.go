@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -99,27 +98,6 @@ func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	}
 	named := refusedBy(d, errorOf(&d.Deployment))
 	return named != nil && named.Key() == o.Key()
-}
-
-// FailedDeploy returns the condition with the error of the last deploy of the present deployment id; empty if that did
-// not fail. A wait for a dependency is no failure.
-func FailedDeploy(d *evaluate.BundleDeployment) string {
-	if d.BD == nil || d.FromFiles() || d.BD.Spec.DeploymentID == "" {
-		return ""
-	}
-	isFalse := func(condition string) bool {
-		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
-	}
-	const installed, deployed = "Installed", "Deployed"
-	applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
-	switch {
-	case isFalse(installed):
-		return installed
-	case applied, dependency.SaysItWaits(d.BD):
-	case isFalse(deployed):
-		return deployed
-	}
-	return ""
 }
 
 // Retry makes Fleet try a deploy again that failed, by the condition with its error. After a refused installation, the

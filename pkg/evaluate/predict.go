@@ -3,13 +3,16 @@
 package evaluate
 
 import (
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // compareUnowned sets the differences of an unowned object, which the next deploy of the bundle overwrites, and the
@@ -59,7 +62,41 @@ func (d *BundleDeployment) Conflicting(diffs []Difference) []string {
 // changes, unless it applies server-side or is forced (docs/fleet-behavior.md, 1.6).
 func (d *BundleDeployment) Leaves(o *Object, x Difference) bool {
 	patches := !d.ServerSide && !forces(d.Options())
-	return patches && x.Unchanged && compare.Custom(o.GroupVersionKind())
+	return patches && x.Unchanged && o.Custom()
+}
+
+// Custom reports whether the object is a custom resource, or of another kind that is not built in. Helm patches it, if it
+// does not apply it server-side, by the difference of two manifests: it does not see the live object.
+func (o *Object) Custom() bool { return compare.Custom(o.GroupVersionKind()) }
+
+// AcceptsHelmsLabel reports whether the comparePatches of its bundle exclude the label that Helm writes into an object.
+func AcceptsHelmsLabel(o *resolve.Object) bool {
+	rules := rulesOf(o)
+	if !compare.Applies(rules, o.Ref) {
+		return false
+	}
+	desired, _, err := object.Decode(o.Raw)
+	if err != nil {
+		return false
+	}
+	live, _, _ := object.Decode(o.Raw)
+	if unstructured.SetNestedField(live, fleet.ManagedByHelm, "metadata", "labels", fleet.ManagedByLabel) != nil {
+		return false
+	}
+	desired, desiredErr := compare.ApplyDesired(rules, o.Ref, desired)
+	live, liveErr := compare.Apply(rules, o.Ref, live)
+	return errors.Join(desiredErr, liveErr) == nil && len(compare.Objects(desired, live, o.GroupVersionKind())) == 0
+}
+
+// AcceptsMissing reports whether the comparePatches of its bundle exclude an object that is missing.
+func AcceptsMissing(o *resolve.Object) bool { return compare.Ignored(rulesOf(o), o.Ref) }
+
+// rulesOf are the comparePatches of the bundle that desires an object.
+func rulesOf(o *resolve.Object) []compare.Rule {
+	if diff := o.Deployment.Options().Diff; diff != nil {
+		return diff.ComparePatches
+	}
+	return nil
 }
 
 // HelmWrites reports whether a difference is in the label that Helm itself writes at each deploy: no deploy removes it.

@@ -304,8 +304,12 @@ func (in *Input) writtenAgain(here report.ClusterImpact, by object.Ref, when str
 	return name + " creates the Bundle again " + when
 }
 
+func isNamed(o object.Ref, namespace, name string) bool {
+	return o.Namespace == namespace && o.Name == name
+}
+
 func (in *Input) exists(o object.Ref) bool {
-	isIt := func(x v1alpha1.Object) bool { return x.GetNamespace() == o.Namespace && x.GetName() == o.Name }
+	isIt := func(x v1alpha1.Object) bool { return isNamed(o, x.GetNamespace(), x.GetName()) }
 	if o.Kind == state.HelmOp {
 		return slices.ContainsFunc(in.Desired.HelmOps, func(h *v1alpha1.HelmOp) bool { return isIt(h) })
 	}
@@ -316,7 +320,7 @@ func (in *Input) exists(o object.Ref) bool {
 func removes(from report.ClusterImpact, o object.Ref) bool {
 	isIt := func(x report.RemovedObject) bool {
 		isFleets := object.Group(x.APIVersion) == v1alpha1.GroupVersion.Group
-		return isFleets && x.Kind == o.Kind && x.Namespace == o.Namespace && x.Name == o.Name
+		return isFleets && x.Kind == o.Kind && isNamed(o, x.Namespace, x.Name)
 	}
 	return slices.ContainsFunc(from.BundleDeployments, func(d report.DeploymentImpact) bool {
 		return slices.ContainsFunc(d.Releases, func(r report.ReleaseImpact) bool {

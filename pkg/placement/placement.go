@@ -110,9 +110,12 @@ func othersOf(l *render.Local, b *targeting.Bundle, on *v1alpha1.Cluster, keyed 
 
 // addOutdated adds the clusters that the Bundle of the directory targets now, if the targets of its GitRepo are others.
 func (p *Placement) addOutdated(in *directory.Directory, l *render.Local, keyed bool) {
+	if p.Repo == nil || l.OverrideTargets != nil {
+		return
+	}
 	for _, b := range in.Fleet.Bundles {
-		ofRepo := p.Repo != nil && b.Namespace == p.Repo.Namespace && b.Labels[fleet.RepoLabel] == p.Repo.Name
-		if !ofRepo || b.Name != l.Name || len(b.Spec.TargetRestrictions) == 0 || l.OverrideTargets != nil {
+		ofRepo := b.Namespace == p.Repo.Namespace && b.Labels[fleet.RepoLabel] == p.Repo.Name
+		if !ofRepo || b.Name != l.Name || len(b.Spec.TargetRestrictions) == 0 {
 			continue
 		}
 		repo := *p.Repo

@@ -3,15 +3,12 @@
 package preflight
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -32,7 +29,7 @@ func (r *rollout) manifests() {
 				Remedies = advise("give the object a name")
 		}
 		by := m.Metadata.Labels[fleet.ManagedByLabel]
-		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !r.acceptsHelmsLabel(o) {
+		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !evaluate.AcceptsHelmsLabel(o) {
 			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
 				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
 				Remedies = advise("remove the label from the manifest; correctDrift would deploy again and again")
@@ -59,9 +56,7 @@ func (r *rollout) random(o *resolve.Object) {
 // expires reports a Job that Kubernetes deletes when it has finished.
 func (r *rollout) expires(o *resolve.Object) {
 	ttl := evaluate.TTLAfterFinished(o)
-	diff := r.d.Options().Diff
-	accepted := diff != nil && compare.Ignored(diff.ComparePatches, o.Ref)
-	if ttl == nil || accepted {
+	if ttl == nil || evaluate.AcceptsMissing(o) {
 		return
 	}
 	r.add("Expires", &o.Ref, "%s is deleted %d s after it has finished (ttlSecondsAfterFinished): Fleet then reports it as "+
@@ -89,25 +84,6 @@ func (r *rollout) statesVolume(o *evaluate.Object) bool {
 		var claim corev1.PersistentVolumeClaim
 		return d.Key() == o.Key() && object.Into(d.Raw, &claim) == nil && claim.Spec.VolumeName != ""
 	})
-}
-
-// acceptsHelmsLabel reports whether the comparePatches of the bundle exclude the label that Helm writes into an object.
-func (r *rollout) acceptsHelmsLabel(o *resolve.Object) bool {
-	diff := r.d.Options().Diff
-	if diff == nil || !compare.Applies(diff.ComparePatches, o.Ref) {
-		return false
-	}
-	desired, _, err := object.Decode(o.Raw)
-	if err != nil {
-		return false
-	}
-	live, _, _ := object.Decode(o.Raw)
-	if unstructured.SetNestedField(live, fleet.ManagedByHelm, "metadata", "labels", fleet.ManagedByLabel) != nil {
-		return false
-	}
-	desired, desiredErr := compare.ApplyDesired(diff.ComparePatches, o.Ref, desired)
-	live, liveErr := compare.Apply(diff.ComparePatches, o.Ref, live)
-	return errors.Join(desiredErr, liveErr) == nil && len(compare.Objects(desired, live, o.GroupVersionKind())) == 0
 }
 
 // notServed reports an object of a kind that the cluster does not serve. It returns false for any other object.

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -129,9 +130,30 @@ func (r *rollout) paused() {
 	r.Paused = true
 }
 
+// FailedDeploy returns the condition with the error of the last deploy of the present deployment id; empty if that did
+// not fail. A wait for a dependency is no failure.
+func FailedDeploy(d *evaluate.BundleDeployment) string {
+	if d.BD == nil || d.FromFiles() || d.BD.Spec.DeploymentID == "" {
+		return ""
+	}
+	isFalse := func(condition string) bool {
+		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
+	}
+	const installed, deployed = "Installed", "Deployed"
+	applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
+	switch {
+	case isFalse(installed):
+		return installed
+	case applied, dependency.SaysItWaits(d.BD):
+	case isFalse(deployed):
+		return deployed
+	}
+	return ""
+}
+
 // failed reports that the last deploy of the same deployment failed: the next one fails too, until the cause is gone.
 func (r *rollout) failed() {
-	if condition := check.FailedDeploy(r.d); condition != "" {
+	if condition := FailedDeploy(r.d); condition != "" {
 		r.add("LastDeployFailed", nil, "the last deploy of the present deployment failed%s",
 			r.c.SaidOf(&r.d.Deployment, condition)).
 			Remedies = []report.Remedy{r.c.Retry(r.d, condition)}

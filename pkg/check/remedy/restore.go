@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -73,7 +72,7 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	revert := Advise("set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects "+
 		"on all of its clusters", options)
 	switch {
-	case compare.Custom(o.GroupVersionKind()):
+	case o.Custom():
 		revert = replaces(d)
 	case facts.Corrects(d) != nil:
 		revert = Advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
@@ -108,7 +107,7 @@ func replaces(d *evaluate.BundleDeployment) Remedy {
 
 // Correct returns the ways to revert a modified object that correctDrift has not reverted.
 func (m *Maker) Correct(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	if compare.Custom(o.GroupVersionKind()) {
+	if o.Custom() {
 		return append(m.Restore(d, o), replaces(d))
 	}
 	return m.Redeploy(d)

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -144,7 +144,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 					report.Plural(n, "object"), d.Key()))
 		}
 		out := report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after}
-		if condition := check.FailedDeploy(d); condition != "" && s.undo == "" {
+		if condition := preflight.FailedDeploy(d); condition != "" && s.undo == "" {
 			out.Failed = "the last deploy failed" + in.SaidOf(&d.Deployment, condition)
 			out.Remedies = []report.Remedy{in.Retry(d, condition)}
 		}
