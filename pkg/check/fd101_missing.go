@@ -28,8 +28,8 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	remedies := append(in.Restore(d, o), in.Redeploy(d)...)
 	if o.GroupVersionKind().GroupKind() == jobKind {
 		accept := remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
-			"prints the rule with which Fleet ignores a Job that is deleted when it has finished; a Job that is restored "+
-				"or deployed runs again")
+			"prints the rule with which Fleet ignores a Job that is deleted when it has finished; a Job that is "+
+				"restored or deployed runs again")
 		remedies = append([]remedy.Remedy{accept}, remedies...)
 	}
 	in.report(f, remedies...)

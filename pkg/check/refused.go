@@ -30,8 +30,8 @@ func Undeclared(words string) bool { return strings.Contains(words, undeclared) 
 
 // UpdateDefinition is what has to be done before such a field can be deployed.
 func UpdateDefinition() remedy.Remedy {
-	return remedy.Advise("apply the new definition of the kind by hand: Helm does not update those in crds/ of a chart, " +
-		"and no change of the object helps")
+	return remedy.Advise("apply the new definition of the kind by hand: Helm does not update those in crds/ of a " +
+		"chart, and no change of the object helps")
 }
 
 // Correct is how an object is deployed whose live fields make the API server refuse it. o is nil if the object is not

@@ -126,13 +126,16 @@ func TestTruncated(t *testing.T) {
 func TestNothingDeployed(t *testing.T) {
 	var captured strings.Builder
 	for _, kind := range []string{"Bundle", "BundleDeployment", "HelmOp", "Cluster", "ClusterGroup"} {
-		fmt.Fprintf(&captured, `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"%sList","metadata":{},"items":[]}`+"\n", kind)
+		fmt.Fprintf(&captured, `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"%sList","metadata":{},"items":[]}
+`, kind)
 	}
-	captured.WriteString(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo","metadata":{"name":"new","namespace":"a"}}
+	captured.WriteString(`{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"GitRepo",
+"metadata":{"name":"new","namespace":"a"}}
 {"apiVersion":"v1","kind":"SecretList","metadata":{},"items":[]}
 `)
 	for status, args := range map[int][]string{0: {"--fail-on=none"}, 3: {"--fail-on=none", "bundle/web"}} {
-		got := called(t, captured.String(), append([]string{"kubectl-fleetdoctor", "audit", "--snapshot", "-"}, args...)...)
+		command := append([]string{"kubectl-fleetdoctor", "audit", "--snapshot", "-"}, args...)
+		got := called(t, captured.String(), command...)
 		if got.status != status {
 			t.Errorf("%q: status %d, want %d:\n%s%s", args, got.status, status, got.out, got.errOut)
 		}

@@ -58,15 +58,15 @@ func (d *BundleDeployment) Conflicting(diffs []Difference) []string {
 	return out
 }
 
-// Leaves reports whether the next deploy leaves a field as it is: Helm patches a custom resource only where its manifest
-// changes, unless it applies server-side or is forced (docs/fleet-behavior.md, 1.6).
+// Leaves reports whether the next deploy leaves a field as it is: Helm patches a custom resource only where its
+// manifest changes, unless it applies server-side or is forced (docs/fleet-behavior.md, 3.6).
 func (d *BundleDeployment) Leaves(o *Object, x Difference) bool {
 	patches := !d.ServerSide && !forces(d.Options())
 	return patches && x.Unchanged && o.Custom()
 }
 
-// Custom reports whether the object is a custom resource, or of another kind that is not built in. Helm patches it, if it
-// does not apply it server-side, by the difference of two manifests: it does not see the live object.
+// Custom reports whether the object is a custom resource, or of another kind that is not built in. If Helm does not
+// apply it server-side, it patches it by the difference of two manifests, and does not see the live object.
 func (o *Object) Custom() bool { return compare.Custom(o.GroupVersionKind()) }
 
 // AcceptsHelmsLabel reports whether the comparePatches of its bundle exclude the label that Helm writes into an object.

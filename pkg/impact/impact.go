@@ -271,11 +271,12 @@ func (in *Input) notes(here report.ClusterImpact) []string {
 			switch {
 			case b.Namespace+"/"+b.Name != t.Key():
 			case b.Labels[fleet.RepoLabel] != "":
-				return []string{in.writtenAgain(here, object.Ref{Kind: state.GitRepo, Namespace: b.Namespace,
-					Name: b.Labels[fleet.RepoLabel]}, "with its next Job, unless its path is removed from the repository")}
+				writer := object.Ref{Kind: state.GitRepo, Namespace: b.Namespace, Name: b.Labels[fleet.RepoLabel]}
+				return []string{in.writtenAgain(here, writer, "with its next Job, unless its path is removed from the "+
+					"repository")}
 			case b.Labels[fleet.HelmOpLabel] != "":
-				return []string{in.writtenAgain(here, object.Ref{Kind: state.HelmOp, Namespace: b.Namespace,
-					Name: b.Labels[fleet.HelmOpLabel]}, "when the HelmOp changes")}
+				writer := object.Ref{Kind: state.HelmOp, Namespace: b.Namespace, Name: b.Labels[fleet.HelmOpLabel]}
+				return []string{in.writtenAgain(here, writer, "when the HelmOp changes")}
 			}
 		}
 	case state.BundleDeployment:

@@ -50,7 +50,8 @@ func (r *rollout) random(o *resolve.Object) {
 		what = "as a whole"
 	}
 	r.add("Random", &o.Ref, "%s differs %s each time it is rendered: each deploy writes another value", o.Key(), what).
-		Remedies = advise("state the value in the values of the bundle, or let the template keep the live one with lookup")
+		Remedies = advise("state the value in the values of the bundle, or let the template keep the live one with " +
+		"lookup")
 }
 
 // expires reports a Job that Kubernetes deletes when it has finished.
@@ -59,10 +60,10 @@ func (r *rollout) expires(o *resolve.Object) {
 	if ttl == nil || evaluate.AcceptsMissing(o) {
 		return
 	}
-	r.add("Expires", &o.Ref, "%s is deleted %d s after it has finished (ttlSecondsAfterFinished): Fleet then reports it as "+
-		"missing, and each deploy runs it again", o.Key(), *ttl).
-		Remedies = advise("make the Job a Helm hook, or add the operation ignore for it to diff.comparePatches, with its " +
-		"namespace")
+	r.add("Expires", &o.Ref, "%s is deleted %d s after it has finished (ttlSecondsAfterFinished): Fleet then reports "+
+		"it as missing, and each deploy runs it again", o.Key(), *ttl).
+		Remedies = advise("make the Job a Helm hook, or add the operation ignore for it to diff.comparePatches, with " +
+		"its namespace")
 }
 
 // forcedClaim reports a claim that helm.force replaces.
@@ -73,8 +74,8 @@ func (r *rollout) forcedClaim(o *evaluate.Object) {
 	if !forces || !isClaim || r.statesVolume(o) {
 		return
 	}
-	r.add("ForcedClaim", &o.Ref, "%s: helm.force replaces it by its manifest, which does not state the volume: the API "+
-		"server refuses that if the claim is bound (\"spec is immutable after creation\")", o.Key()).
+	r.add("ForcedClaim", &o.Ref, "%s: helm.force replaces it by its manifest, which does not state the volume: the "+
+		"API server refuses that if the claim is bound (\"spec is immutable after creation\")", o.Key()).
 		Remedies = advise("remove helm.force, or move the claim to a bundle without it")
 }
 

@@ -120,8 +120,8 @@ func (r *rollout) owners(o *evaluate.Object) bool {
 		case r.mayReplace(owner):
 			r.renamed[o.Key()] = true
 			r.add("Renamed", &o.Ref, "%s %s, which is of the same GitRepo: if its directory is gone from the "+
-				"repository with this commit, Fleet deletes that bundle, and creates the object again; if the directory "+
-				"stays, %s", o.Key(), owner.Describe(), r.ifItStays())
+				"repository with this commit, Fleet deletes that bundle, and creates the object again; if the "+
+				"directory stays, %s", o.Key(), owner.Describe(), r.ifItStays())
 			continue
 		case owner.Situation == ownership.Contested:
 			item = r.contested(o, owner)
@@ -168,7 +168,8 @@ func (r *rollout) contested(o *evaluate.Object, other ownership.Owner) *report.P
 		item = r.addAs(rule, &o.Ref, "%s desires %s too: Helm refuses to install it, while this bundle owns the object",
 			other, o.Key())
 	} else {
-		item = r.add("Contested", &o.Ref, "%s desires %s too: each deploy of one takes it from the other", other, o.Key())
+		item = r.add("Contested", &o.Ref, "%s desires %s too: each deploy of one takes it from the other", other,
+			o.Key())
 	}
 	item.Remedies = advise("decide which bundle should own it, and remove it from the others")
 	return item
@@ -323,16 +324,17 @@ func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
 	}
 	found := r.effects(o)
 	if x := found.overwritten; len(x) > 0 {
-		r.add("Overwritten", &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), differing(x)).Overwrites = x
+		r.add("Overwritten", &o.Ref, "%s: the rollout overwrites %s from the bundle", o.Key(), differing(x)).
+			Overwrites = x
 	}
 	if x := found.changed; len(x) > 0 {
 		r.add("Changed", &o.Ref, "%s: the rollout changes %s from the bundle", o.Key(), differing(x)).Overwrites = x
 	}
 	if x := found.left; len(x) > 0 {
-		item = r.add("NotReverted", &o.Ref, "%s: the rollout leaves %s from the bundle: Helm patches a custom resource "+
-			"only where its manifest changes", o.Key(), differing(x))
-		item.Remedies = advise("restore the fields by hand, or set helm.force on the bundle: each deploy then replaces " +
-			"its objects")
+		item = r.add("NotReverted", &o.Ref, "%s: the rollout leaves %s from the bundle: Helm patches a custom "+
+			"resource only where its manifest changes", o.Key(), differing(x))
+		item.Remedies = advise("restore the fields by hand, or set helm.force on the bundle: each deploy then " +
+			"replaces its objects")
 		item.Overwrites = x
 	}
 }

@@ -57,7 +57,8 @@ func invented() *report.Adoption {
 			After:  report.Counts{Desired: 13, Ready: 10}},
 			{Namespace: "cluster-one", Name: "refused", After: report.Counts{Desired: 1, Ready: 1},
 				Failed: "the last deploy failed: not installed: it exists", Remedies: []report.Remedy{{
-					Command: "kubectl -n fleet-local patch bundle.fleet.cattle.io/refused", Text: "deploys it again"}}}}}
+					Command: "kubectl -n fleet-local patch bundle.fleet.cattle.io/refused",
+					Text:    "deploys it again"}}}}}
 	for i := range 25 {
 		o := report.AdoptedObject{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web",
 			Name: fmt.Sprintf("frontend-%02d", i)},

@@ -77,8 +77,8 @@ func (b *bundle) otherValues() error {
 			case !other.Outdated:
 				return b.in.fail("", err.Error()+", which it targets too: Fleet updates none of its clusters")
 			default:
-				b.result.Gaps = append(b.result.Gaps, err.Error()+", which its Bundle targets now, and its GitRepo does "+
-					"not: as long as the Bundle targets it, Fleet updates none of its clusters")
+				b.result.Gaps = append(b.result.Gaps, err.Error()+", which its Bundle targets now, and its GitRepo "+
+					"does not: as long as the Bundle targets it, Fleet updates none of its clusters")
 				return nil
 			}
 		}

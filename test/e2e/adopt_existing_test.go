@@ -269,7 +269,7 @@ func TestAdoptAfterRefusal(t *testing.T) {
 	b := f.deploy("guestbook", guestbook)
 	f.removeOwnership(configMap("settings"))
 	f.merge(controller, object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, b.name),
-		`{"status":{"ready":false,"conditions":[{"type":"Installed","status":"False","message":"not installed: it exists"}]}}`,
+		`{"status":{"conditions":[{"type":"Installed","status":"False","message":"not installed: it exists"}]}}`,
 		"status")
 	a := f.adopt("--yes")
 	if a.status != 0 || len(a.document.Deployments) != 1 {

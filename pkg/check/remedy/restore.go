@@ -98,8 +98,9 @@ func optionsOf(d *evaluate.BundleDeployment) string {
 // replaces reverts the change of a custom resource. A rollback of Helm leaves it (docs/fleet-behavior.md, 3.6).
 func replaces(d *evaluate.BundleDeployment) Remedy {
 	if slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return o.Kind == "PersistentVolumeClaim" }) {
-		return Advise("restore it by hand, or move it to a bundle without a PersistentVolumeClaim, and set helm.force " +
-			"there: correctDrift does not revert a custom resource, and helm.force cannot replace a bound claim")
+		return Advise("restore it by hand, or move it to a bundle without a PersistentVolumeClaim, and set " +
+			"helm.force there: correctDrift does not revert a custom resource, and helm.force cannot replace a bound " +
+			"claim")
 	}
 	return Advise("set helm.force in %s: each deploy then replaces the objects of the bundle; correctDrift does not "+
 		"revert a custom resource, because Helm patches it only where its manifest changes", optionsOf(d))

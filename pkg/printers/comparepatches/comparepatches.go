@@ -24,8 +24,8 @@ const head = `# Rules that make Fleet ignore the fields that are modified now, o
 # fields on every cluster of the bundle: it does not report later changes of them.
 `
 
-const jobsHead = `# A Job that is missing because it was deleted when it had finished is ignored with the operation ignore.
-# Remove its entry if the Job was lost: Fleet then does not report that.
+const jobsHead = `# A Job that is missing, because it was deleted when it had finished, is ignored with the operation
+# ignore. Remove its entry if the Job was lost: Fleet then does not report that.
 `
 
 // Write writes one YAML document for each bundle with modified objects or missing Jobs. Comments list each field, and
