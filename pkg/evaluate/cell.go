@@ -96,7 +96,10 @@ func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 		if r, other := recorded[x.Path]; other && r.LiveSet {
 			x.Release = value(d, r.Live)
 		}
-		x.Unchanged = known && !concerns(recorded, d.Path)
+		if known {
+			x.Changed = concerns(recorded, d.Path)
+			x.Unchanged = !x.Changed
+		}
 		out = append(out, x)
 	}
 	return out

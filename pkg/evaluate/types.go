@@ -173,12 +173,13 @@ type Difference struct {
 	Live    Value  `json:"live,omitzero" text:"redact"`    // absent if the live object does not have the field
 	// the value in the release record, if the bundle was rendered and states another one
 	Release Value `json:"release,omitzero" text:"redact"`
-	// Unchanged is true if the bundle was rendered, and the release record states the same in this field.
-	Unchanged   bool   `json:"-"`
-	Manager     string `json:"manager,omitempty" text:"redact"`
-	Operation   string `json:"operation,omitempty" text:"keep"`
-	Subresource string `json:"subresource,omitempty" text:"keep"`
-	Time        string `json:"time,omitempty" text:"word"`
+	// Changed is true if the bundle was rendered, and the release record states something else in this field; Unchanged
+	// if the record states the same. Both are false if the record does not have the object.
+	Changed, Unchanged bool   `json:"-"`
+	Manager            string `json:"manager,omitempty" text:"redact"`
+	Operation          string `json:"operation,omitempty" text:"keep"`
+	Subresource        string `json:"subresource,omitempty" text:"keep"`
+	Time               string `json:"time,omitempty" text:"word"`
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an
 	// admission webhook or the API server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`

@@ -289,8 +289,9 @@ type effects struct {
 func (r *rollout) effects(o *evaluate.Object) effects {
 	var out effects
 	for _, x := range o.Differences {
-		byFleet := x.Manager == fleet.AgentManager && o.State != evaluate.Unowned
-		isNew := x.Live.IsZero() && !x.Unchanged
+		unowned := o.State == evaluate.Unowned
+		byFleet := x.Manager == fleet.AgentManager && !unowned
+		isNew := x.Live.IsZero() && (x.Changed || unowned)
 		switch {
 		case x.HelmWrites():
 		case r.d.Leaves(o, x):

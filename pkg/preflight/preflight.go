@@ -45,6 +45,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 				SetID:  d.Ownership.SetID, Release: d.Ownership.Release(), Verdict: report.VerdictOK,
 			}}
 		r.predict()
+		r.retry()
 		for _, item := range r.Items {
 			for i := range item.Remedies {
 				item.Remedies[i].URL = URL(item.Rule)
@@ -155,9 +156,23 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 func (r *rollout) failed() {
 	if condition := FailedDeploy(r.d); condition != "" {
 		r.add("LastDeployFailed", nil, "the last deploy of the present deployment failed%s",
-			r.c.SaidOf(&r.d.Deployment, condition)).
-			Remedies = []report.Remedy{r.c.Retry(r.d, condition)}
+			r.c.SaidOf(&r.d.Deployment, condition))
 	}
+}
+
+// retry adds how Fleet tries a failed deploy again. Another installation has no effect as long as something is
+// predicted to refuse it.
+func (r *rollout) retry() {
+	condition := FailedDeploy(r.d)
+	isFailed := func(i report.PreflightItem) bool { return i.Rule == "LastDeployFailed" }
+	refused := slices.ContainsFunc(r.Items, func(i report.PreflightItem) bool {
+		return i.Severity == report.Error && !isFailed(i)
+	})
+	if condition == "" || condition == "Installed" && refused {
+		return
+	}
+	i := slices.IndexFunc(r.Items, isFailed)
+	r.Items[i].Remedies = []report.Remedy{r.c.Retry(r.d, condition)}
 }
 
 // refusals reports problems that prevent any deployment by Fleet's agent.

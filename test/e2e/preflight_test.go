@@ -173,7 +173,7 @@ func TestPreflightUpgrade(t *testing.T) {
 	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
 	expectRollout(t, status, r, 0, report.VerdictOK, "Deleted configmap apps/dropped",
-		"Overwritten configmap apps/settings", "TakenOver configmap apps/texts")
+		"TakenOver configmap apps/texts", "Changed configmap apps/settings")
 	b.upgrade(threeDesired)
 	got := f.audit("--server-check", "never")
 	if got.status != 0 {
@@ -193,7 +193,7 @@ func TestPreflightInUse(t *testing.T) {
 		Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}"})
 	dir := directory(t, threeDesired)
 	status, r := f.preflight("-f", dir)
-	expectRollout(t, status, r, 1, report.VerdictContested, "ReleaseInUse")
+	expectRollout(t, status, r, 1, report.VerdictContested, "ReleaseInUse", "Deleted configmap apps/theirs")
 	expectContains(t, "the message", r.Items[0].Message, "is not a release of Fleet")
 
 	blind := *f
@@ -233,10 +233,10 @@ data: {hello: world}
 
 	dir = directory(t, strings.Replace(frozen, "world", "all", 1))
 	status, r = f.preflight("-f", dir)
-	expectRollout(t, status, r, 0, report.VerdictOK, "Overwritten configmap apps/texts")
+	expectRollout(t, status, r, 0, report.VerdictOK, "Changed configmap apps/texts")
 	reader := f.user("reader", rule("*", "*", "get", "list"))
 	status, r = f.preflight("-f", dir, "--kubeconfig", reader)
-	expectRollout(t, status, r, 0, report.VerdictOK, "Overwritten configmap apps/texts", "NotAsked")
+	expectRollout(t, status, r, 0, report.VerdictOK, "Changed configmap apps/texts", "NotAsked")
 	expectContains(t, "the message", r.Items[1].Message, "was not asked about 1 object: you may not patch configmaps")
 	f.expectUnchanged(before...)
 
