@@ -121,7 +121,7 @@ func sound(ctx context.Context, command string, c *cases.Capture) error {
 }
 
 // kubectlVerbs are the verbs of kubectl that name an object, or a kind.
-var kubectlVerbs = []string{"annotate", "delete", "describe", "get", "label", "logs", "patch"}
+var kubectlVerbs = []string{"annotate", "delete", "describe", "edit", "get", "label", "logs", "patch"}
 
 func program(words []string, c *cases.Capture) error {
 	switch {
@@ -186,7 +186,7 @@ func arguments(words []string) (namespace string, rest []string) {
 		case words[i] == "-n" && i+1 < len(words):
 			namespace = words[i+1]
 			i++
-		case words[i] == "-p":
+		case slices.Contains([]string{"-p", "-o", "-l"}, words[i]):
 			i++
 		case !strings.HasPrefix(words[i], "-"):
 			rest = append(rest, words[i])
