@@ -44,7 +44,7 @@ func (in *pass) neverRegistered(a evaluate.Agent, f Finding, r facts.Registratio
 	case c.Spec.ClientID == "":
 		f.Message = fmt.Sprintf("no agent can report for cluster %s: its spec has neither kubeConfigSecret, with "+
 			"which Fleet installs an agent, nor clientID, by which an agent registers itself", f.Cluster)
-	case c.Name == fleet.RegisteredName(c.Spec.ClientID):
+	case c.Name == fleet.RegisteredName(c.Spec.ClientID), r.Granted(c):
 		f.Message = fmt.Sprintf("the agent of cluster %s registered itself and has never reported", f.Cluster)
 	}
 	if why := r.Why(c); why != "" {

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -42,12 +43,16 @@ func TestPods(t *testing.T) {
 		{"not ready", [][]byte{pod("a", `{"phase":"Running"}`)}, source.Failure{}, true,
 			"pod a is Running, and not ready", true},
 		{"one is ready", [][]byte{pod("a", `{"phase":"Pending"}`),
-			pod("b", `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`)}, source.Failure{}, true, "",
-			false},
+			pod("b", `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`)}, source.Failure{}, true,
+			"", false},
 	} {
 		c := &Cluster{Workloads: map[string]Workload{"agents": {Idle: "none of its pods is ready"}}}
 		err := c.SetPods("agents", test.pods, test.unread, test.all)
 		got := c.Workloads["agents"].Stuck
+		says := strings.Contains(c.Workloads["agents"].Idle, "Forbidden")
+		if says != (test.unread.Reason == source.Forbidden) {
+			t.Errorf("%s: idle %q", test.name, c.Workloads["agents"].Idle)
+		}
 		if err != nil || got.Why != test.want || got.Logs != test.logs {
 			t.Errorf("%s: got %+v, %v, want %q, log %v", test.name, got, err, test.want, test.logs)
 		}

@@ -73,8 +73,8 @@ func changes(b *targeting.Bundle, r targeting.Result) []string {
 		if !t.DoNotDeploy {
 			says = ""
 		}
-		out = append(out, fmt.Sprintf("%s %s also matches%s, without effect: it would have to come before the one that "+
-			"decides", kindOf(t), t, says))
+		out = append(out, fmt.Sprintf("%s %s also matches%s, without effect: it would have to come before the one "+
+			"that decides", kindOf(t), t, says))
 	}
 	for _, group := range b.AbsentGroups() {
 		if r.Outcome == targeting.Excluded {

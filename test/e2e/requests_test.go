@@ -66,8 +66,9 @@ func TestRequests(t *testing.T) {
 		"GET /apis/apps/v1/deployments?fieldSelector=metadata.name=fleet-controller&limit=500",
 		"GET /apis/apps/v1/statefulsets?fieldSelector=metadata.name=fleet-agent&limit=500",
 		fleet + "bundledeployments?limit=500", fleet + "bundlenamespacemappings?limit=500", fleet + "bundles?limit=500",
-		fleet + "clustergroups?limit=500",
+		fleet + "clustergroups?limit=500", fleet + "clusterregistrations?limit=500",
 		fleet + "clusters?limit=500", fleet + "gitrepos?limit=500", fleet + "helmops?limit=500",
+		fleet + "imagescans?limit=500", fleet + "schedules?limit=500",
 	}
 	if diff := cmp.Diff(want, whole); diff != "" {
 		t.Errorf("lists without a label selector (-want +got):\n%s", diff)

@@ -14,7 +14,8 @@ import (
 )
 
 // Registration is how the agent of a Cluster without a kubeconfig Secret registers itself. It is zero for a Cluster
-// without a clientID. Source: docs/fleet-behavior.md, 7.2.
+// without a clientID, for one that is being deleted, and for one that another Fleet manages. Source:
+// docs/fleet-behavior.md, 7.2.
 type Registration struct {
 	// Found is the newest ClusterRegistration with the clientID of the Cluster; nil without one.
 	Found *v1alpha1.ClusterRegistration
@@ -30,7 +31,8 @@ type Registration struct {
 // RegistrationOf returns how the agent of a Cluster registers itself.
 func (f *Facts) RegistrationOf(c *v1alpha1.Cluster) Registration {
 	id := c.Spec.ClientID
-	if id == "" || c.Spec.KubeConfigSecret != "" {
+	imported := c.Spec.KubeConfigSecret != "" || agentconfig.Skipped(c)
+	if id == "" || imported || Deleting(c) {
 		return Registration{}
 	}
 	out := Registration{read: f.Read(state.ClusterRegistration, c.Namespace)}
@@ -58,6 +60,11 @@ func (f *Facts) RegistrationOf(c *v1alpha1.Cluster) Registration {
 // Cluster. It never reports for this one.
 func (r Registration) Elsewhere(a evaluate.Agent) bool {
 	return a.Heartbeat.State == agentconfig.Never && r.Found != nil && r.of(a.Cluster) != ""
+}
+
+// Granted reports whether the controller granted a registration for a Cluster.
+func (r Registration) Granted(c *v1alpha1.Cluster) bool {
+	return r.Found != nil && r.Found.Status.Granted && r.of(c) == ""
 }
 
 // of returns the other Cluster of the registration; empty if it is of this one, or of none yet.

@@ -99,9 +99,10 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 		ObjectMeta: metav1.ObjectMeta{Name: roleName},
 	}
 	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings",
-		"bundles", "clustergroups", "clusters", "contents", "gitrepos", "helmops")
-	// the configuration of the controller, and labels on which targets may depend
-	resources[""] = append(resources[""], "configmaps", "namespaces", "secrets")
+		"bundles", "clustergroups", "clusterregistrations", "clusters", "contents", "gitrepos", "helmops", "imagescans",
+		"schedules")
+	// the configuration of the controller, labels on which targets may depend, and why an agent does not run
+	resources[""] = append(resources[""], "configmaps", "namespaces", "pods", "secrets")
 	// Fleet's own, for its versions and the scope of the agent
 	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")
 	// they may set the number of replicas

@@ -46,8 +46,8 @@ func workspaceRoles(ctx context.Context, src source.Source, workspace string) ([
 		b.WriteString(comment(workspaceUnknown))
 		clusters = []string{"NAMESPACE-OF-THE-CLUSTER"}
 	}
-	roles := []*rbacv1.Role{workspaceRole(workspace, "bundlenamespacemappings", "bundles", "clustergroups", "clusters",
-		"gitrepos", "helmops")}
+	roles := []*rbacv1.Role{workspaceRole(workspace, "bundlenamespacemappings", "bundles", "clustergroups",
+		"clusterregistrations", "clusters", "gitrepos", "helmops", "imagescans", "schedules")}
 	for _, ns := range clusters {
 		roles = append(roles, workspaceRole(ns, "bundledeployments"))
 	}

@@ -35,7 +35,8 @@ func TestIneffective(t *testing.T) {
 func TestAbsentGroups(t *testing.T) {
 	in := Input{Clusters: []*v1alpha1.Cluster{cluster("one", "")},
 		Groups: []*v1alpha1.ClusterGroup{clusterGroup("there", "", "")}}
-	b := bundle(t, "{targets: [{clusterGroup: there}, {clusterGroup: gone}], targetRestrictions: [{clusterGroup: gone}]}")
+	b := bundle(t, "{targets: [{clusterGroup: there}, {clusterGroup: gone}], "+
+		"targetRestrictions: [{clusterGroup: gone}]}")
 	if diff := cmp.Diff([]string{"gone"}, New(in).Bundle(b).AbsentGroups()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,29 +5,44 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Schedule limits when Fleet deploys to some Clusters. The controller ignores it unless schedules are switched on.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:pruning:PreserveUnknownFields
 type Schedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status FeatureStatus `json:"status,omitempty"`
 }
 
 // ImageScan lets Fleet write new tags of an image to a Git repository. The controller ignores it unless the scan of
 // images is switched on.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:pruning:PreserveUnknownFields
 type ImageScan struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ImageScanSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec ImageScanSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status FeatureStatus `json:"status,omitempty"`
 }
 
 // ImageScanSpec has the fields of an ImageScan's spec that are read.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type ImageScanSpec struct {
 	GitRepoName string `json:"gitrepoName,omitempty"`
 }
 
 // FeatureStatus has what the controller writes first into the status of a Schedule or an ImageScan.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type FeatureStatus struct {
 	NextStartTime      string      `json:"nextStartTime,omitempty"`
 	LastScanTime       string      `json:"lastScanTime,omitempty"`
@@ -42,20 +57,30 @@ func (s *FeatureStatus) Written() bool {
 }
 
 // ClusterRegistration is what an agent creates to register its cluster. Its other fields are part of a credential.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:pruning:PreserveUnknownFields
 type ClusterRegistration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ClusterRegistrationSpec   `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec ClusterRegistrationSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status ClusterRegistrationStatus `json:"status,omitempty"`
 }
 
 // ClusterRegistrationSpec has the fields of a ClusterRegistration's spec that are read.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type ClusterRegistrationSpec struct {
 	ClientID string `json:"clientID,omitempty"`
 }
 
 // ClusterRegistrationStatus is the answer of the controller.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type ClusterRegistrationStatus struct {
 	// ClusterName is the Cluster in the same namespace for which the agent registers.
 	ClusterName string `json:"clusterName,omitempty"`
