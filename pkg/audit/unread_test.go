@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -381,3 +382,52 @@ func TestCutSnapshot(t *testing.T) {
 
 // noPause is a pause that does not wait.
 func noPause(context.Context) error { return nil }
+
+// TestForbiddenOnce checks that one missing right is one finding, although it concerns several bundle deployments, and
+// that what Fleet reports of them is a finding too.
+func TestForbiddenOnce(t *testing.T) {
+	e := newEstate("v0.16.1")
+	e.add(document{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Cluster",
+		"metadata": document{"name": "local", "namespace": "fleet-local", "creationTimestamp": past},
+		"status":   document{"namespace": "cluster-one", "agent": document{"lastSeen": taken}}})
+	for _, name := range []string{"web", "shop", "mail"} {
+		bd, secret := e.deployment(name, past)
+		bd["status"] = document{"appliedDeploymentID": "id", "release": "web/" + name + ":1",
+			"display": document{"state": "NotReady"}, "resourceCounts": document{"desiredReady": 1, "notReady": 1},
+			"conditions": []any{document{"type": "Ready", "status": "False", "message": "it has no pods",
+				"lastUpdateTime": past}}}
+		e.add(bd)
+		e.add(secret)
+		bundle, _ := e.bundle(name, past)
+		e.add(bundle)
+	}
+	for _, test := range []struct {
+		scope evaluate.Scope
+		want  []string
+	}{
+		{evaluate.Scope{}, []string{"FD607 Cluster fleet-local/local: no result for 3 bundle deployments, because " +
+			"their release records (Secrets) may not be read: only what Fleet reports of them is known",
+			"FD611 Bundle fleet-local/mail", "FD611 Bundle fleet-local/shop", "FD611 Bundle fleet-local/web"}},
+		{evaluate.Scope{Targets: []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "web"}}},
+			[]string{"FD607 BundleDeployment cluster-one/web: no result for cluster-one/web: its release record may " +
+				"not be read (Secrets)", "FD611 Bundle fleet-local/web"}},
+	} {
+		src := faulty{Source: e.open(t), lists: map[string]source.Coverage{"Secret": forbidden}}
+		got, err := reportOf(audit.Run(t.Context(), src, audit.Options{Scope: test.scope, Pause: noPause}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, f := range got.Findings {
+			switch f.Code {
+			case "FD607":
+				found = append(found, findingKey(f)+": "+f.Message)
+			case "FD611":
+				found = append(found, findingKey(f))
+			}
+		}
+		if diff := cmp.Diff(test.want, found); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -3,16 +3,72 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // CodeUnread is the code of the finding that a bundle deployment has no result.
 const CodeUnread = "FD607"
 
+// forbidden returns the right whose lack leaves a bundle deployment without a result; empty if another reason does.
+func forbidden(d *evaluate.BundleDeployment) string {
+	switch {
+	case d.Problem == directory.RecordsForbidden && len(d.RecordProblems) == 0:
+		return "their release records (Secrets)"
+	case d.Problem == "" && !d.HasResult() && d.Objects[0].Reason == string(directory.RecordsForbidden):
+		return "their objects"
+	}
+	return ""
+}
+
+// forbiddenRights reports the bundle deployments that have no result because a right is missing. Several on one cluster
+// are one finding: what is missing is the same.
+func (in *pass) forbiddenRights() {
+	type missing struct {
+		on    *directory.Cluster
+		right string
+	}
+	var order []missing
+	without := map[missing][]*evaluate.BundleDeployment{}
+	for _, d := range in.Deployments {
+		right := forbidden(d)
+		if right == "" {
+			continue
+		}
+		m := missing{d.On, right}
+		if without[m] == nil {
+			order = append(order, m)
+		}
+		without[m] = append(without[m], d)
+	}
+	for _, m := range order {
+		all := without[m]
+		if len(all) == 1 {
+			in.noResult(all[0])
+			continue
+		}
+		f := Finding{Object: all[0].Ref(), Cluster: all[0].Cluster, Aspect: m.right}
+		if cluster := facts.Named(state.ClusterKind, all[0].ClusterKey()); in.Object(cluster) != nil {
+			f.Object = cluster
+		}
+		f.Message = fmt.Sprintf("no result for %s, because %s may not be read: only what Fleet reports of them is "+
+			"known", facts.Count(len(all), "bundle deployment"), m.right)
+		in.report(f, in.On(m.on).ShowRole())
+	}
+}
+
 func (in *pass) unread(d *evaluate.BundleDeployment) {
+	if forbidden(d) == "" {
+		in.noResult(d)
+	}
+}
+
+// noResult reports a bundle deployment that has no result.
+func (in *pass) noResult(d *evaluate.BundleDeployment) {
 	switch {
 	case d.Problem == "" && !d.HasResult():
 		in.nothingRead(d)
@@ -27,7 +83,8 @@ func (in *pass) unread(d *evaluate.BundleDeployment) {
 		if r, paused := in.Pauses(&d.Deployment); paused {
 			f.Follows = append(f.Follows, Origin{Code: "FD613", Object: r})
 		}
-		if idle := in.idleAgent(d.Namespace); idle != "" {
+		idle := in.idleAgent(d.Namespace)
+		if d.Problem == directory.NoReleaseRecord && idle != "" {
 			a, _ := in.AgentOf(d.Namespace)
 			f.say("%s", idle)
 			f.Follows = append(f.Follows, silentOrigins(a.Cluster)...)

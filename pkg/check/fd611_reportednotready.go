@@ -56,6 +56,11 @@ func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
 	in.report(f, next)
 }
 
+// SaysNotReady reports whether findings of a code say that Fleet does not report everything as ready and applied.
+func SaysNotReady(code string) bool {
+	return slices.Contains([]string{"FD604", CodeNotProcessed, "FD611"}, code)
+}
+
 // onlyReported reports whether only the status of a bundle deployment is known.
 func (in *Input) onlyReported(d *evaluate.BundleDeployment) bool {
 	return in.StatusOnly || d.Problem == directory.ClusterNotRead || d.Problem == directory.RecordsForbidden

@@ -33,7 +33,7 @@ func TestPartialPermissions(t *testing.T) {
 			want: outcome{
 				Status:      3,
 				Deployments: map[string]string{"guestbook": "Unknown Forbidden", "elsewhere": "Unknown Forbidden"},
-				Findings:    []string{"FD607 " + about + "/elsewhere", "FD607 " + about + "/guestbook"},
+				Findings:    []string{"FD607 cluster.fleet.cattle.io fleet-local/local"},
 				Gaps:        []string{ofRecords + ": Forbidden", leftOver, searching},
 			},
 		},

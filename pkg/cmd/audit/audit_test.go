@@ -13,7 +13,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // execute runs the verb, and returns what it prints.
@@ -61,6 +65,35 @@ func TestPrintRBAC(t *testing.T) {
 			if !slices.Contains(got, k) {
 				t.Errorf("%s: the role has no %q: %q", args, k, got)
 			}
+		}
+	}
+}
+
+// TestForbidden checks that what Fleet reports decides the exit status if nothing may be read, except under
+// --require-complete.
+func TestForbidden(t *testing.T) {
+	withhold := func(reason source.Reason) error { return &evaluate.NoResultError{Reason: string(reason)} }
+	unread, notReady := report.Finding{Code: "FD607", Severity: report.Warning},
+		report.Finding{Code: "FD611", Severity: report.Warning}
+	for _, test := range []struct {
+		err      error
+		failOn   string
+		complete bool
+		findings []report.Finding
+		want     bool
+	}{
+		{withhold(source.Forbidden), "warning", false, []report.Finding{unread, notReady}, true},
+		{withhold(source.Forbidden), "info", false, []report.Finding{unread, notReady}, true},
+		{withhold(source.Forbidden), "error", false, []report.Finding{unread, notReady}, false},
+		{withhold(source.Forbidden), "none", false, []report.Finding{unread, notReady}, false},
+		{withhold(source.Forbidden), "warning", false, []report.Finding{unread}, false},
+		{withhold(source.Forbidden), "warning", true, []report.Finding{unread, notReady}, false},
+		{withhold(source.ReadFailed), "warning", false, []report.Finding{unread, notReady}, false},
+	} {
+		o := &options{failOn: flags.NewEnum(test.failOn, "none", "info", "warning", "error"),
+			requireComplete: test.complete}
+		if got := o.reported(test.err, &report.Audit{Findings: test.findings}); got != test.want {
+			t.Errorf("%+v: got %v", test, got)
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -174,9 +176,34 @@ func (o *options) noResultHint(err error) string {
 	return hint
 }
 
+// reported reports whether the exit status is that of findings although no bundle deployment has a result: the user may
+// not read what is deployed, and Fleet reports some of it as not ready.
+func (o *options) reported(noResult error, a *report.Audit) bool {
+	unread, ok := errors.AsType[*evaluate.NoResultError](noResult)
+	if !ok || o.requireComplete || unread.Reason != string(source.Forbidden) {
+		return false
+	}
+	return slices.ContainsFunc(a.Findings, func(f report.Finding) bool {
+		return check.SaysNotReady(f.Code) && o.fails(f.Severity)
+	})
+}
+
+// fails reports whether findings of a severity decide the exit status.
+func (o *options) fails(s report.Severity) bool {
+	switch o.failOn.String() {
+	case "info":
+		return true
+	case "warning":
+		return s != report.Info
+	case "error":
+		return s == report.Error
+	}
+	return false
+}
+
 // status returns the error with the exit status of a report.
 func (o *options) status(found *engine.Audit, a *report.Audit) error {
-	if err := found.NoResult(); err != nil {
+	if err := found.NoResult(); err != nil && !o.reported(err, a) {
 		return exit.Failure(err, o.noResultHint(err))
 	}
 	if unread := a.GapText(); o.requireComplete && unread != "" {
