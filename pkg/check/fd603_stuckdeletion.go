@@ -15,7 +15,11 @@ import (
 )
 
 // stuckAfter is how long a deletion may take. A controller of Fleet needs seconds, an overloaded one minutes.
-const stuckAfter = 10 * time.Minute
+// stuckWithout is how long it may take while the controller does not run: it may start again.
+const (
+	stuckAfter   = 10 * time.Minute
+	stuckWithout = time.Minute
+)
 
 func (in *pass) stuckDeletion() {
 	if in.Now().IsZero() {
@@ -33,7 +37,11 @@ func (in *pass) stuckDeletion() {
 	for _, o := range in.Desired.Deleting() {
 		included := in.Whole || inScope[facts.Ref(o.Kind, o.Namespace, o.Name)]
 		// The API server deletes an object without finalizers at once.
-		if len(o.Finalizers) == 0 || !included || in.Now().Sub(o.Since) < stuckAfter {
+		limit := stuckAfter
+		if in.removerDown(&o) {
+			limit = stuckWithout
+		}
+		if len(o.Finalizers) == 0 || !included || in.Now().Sub(o.Since) < limit {
 			continue
 		}
 		f := in.stuck(&o)
@@ -92,6 +100,18 @@ func (in *Input) bundlesLabelled(o *state.Deleting) int {
 		}
 	}
 	return n
+}
+
+// removerDown reports whether a Deployment that removes a finalizer of an object does not exist, or does not run.
+func (in *Input) removerDown(o *state.Deleting) bool {
+	return slices.ContainsFunc(o.Finalizers, func(finalizer string) bool {
+		name := o.RemoverOf(finalizer)
+		if name == "" {
+			return false
+		}
+		w, known := in.Desired.Controller(name)
+		return known && (w == nil || w.Idle != "")
+	})
 }
 
 // remover describes the Deployment that removes a finalizer; empty if it is not known.

@@ -88,7 +88,8 @@ func (f *Fleet) Deleting() []Deleting {
 		}
 		for _, o := range kind.Of(f) {
 			if at := o.GetDeletionTimestamp(); at != nil {
-				out = append(out, Deleting{kind.Name, o.GetNamespace(), o.GetName(), at.Time, o.GetFinalizers()})
+				out = append(out, Deleting{kind.Name, o.GetNamespace(), o.GetName(), at.Time, o.GetFinalizers(),
+					o.GetLabels()[fleet.ShardLabel]})
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func ControllerOf(kind, shard string) string {
 	if shard == "" {
 		return name
 	}
-	return name + "-shard-" + shard
+	return sharded(name, shard)
 }
 
 // WantedControllers returns the names of the Deployments that explain why Fleet does not act: those that remove the
