@@ -159,3 +159,14 @@ func TestTwoAgents(t *testing.T) {
 		t.Errorf("versions %v", seen)
 	}
 }
+
+// TestAgentPodsUnread checks that pods that may not be read are no reason for which an agent does not run.
+func TestAgentPodsUnread(t *testing.T) {
+	for fault, want := range map[string]string{"": "does not run: none of its pods is ready: pod fleet-agent-1 is not",
+		"Pod": "may not run: none of its pods is ready, and its pods were not read (Forbidden)"} {
+		got := agentsOf(t, "agent-pending", faulty{lists: map[string]source.Coverage{fault: forbidden}})
+		if idle := got.Agents[0].Idle; !strings.Contains(idle, want) {
+			t.Errorf("%q may not be read: got %q, want %q", fault, idle, want)
+		}
+	}
+}

@@ -51,6 +51,7 @@ func (t text) agents(a *report.Agents) {
 	g.fit()
 	t.table(g)
 	t.clocks(a.Agents)
+	t.idle(a.Agents)
 	if t.wide {
 		t.predictions(a.Agents)
 	}
@@ -69,6 +70,16 @@ func (t text) clocks(all []report.Agent) {
 	}
 	if wrong > 0 {
 		t.line("")
+	}
+}
+
+// idle reports why agents do not run.
+func (t text) idle(all []report.Agent) {
+	for _, x := range all {
+		if x.Idle != "" {
+			t.wrapped("", fmt.Sprintf("%s/%s: %s.", x.Namespace, x.Name, strings.TrimSuffix(x.Idle, ".")))
+			t.line("")
+		}
 	}
 }
 

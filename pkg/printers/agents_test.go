@@ -12,7 +12,8 @@ import (
 
 // TestGoldenAgents compares the formats of agents reports with the golden files.
 func TestGoldenAgents(t *testing.T) {
-	for _, name := range []string{"agent-heartbeats", "reimport-fleet-0.12", "reimport-ca", "reimport-masked"} {
+	for _, name := range []string{"agent-heartbeats", "agent-pending", "reimport-fleet-0.12", "reimport-ca",
+		"reimport-masked"} {
 		d, err := agents.Of(t.Context(), captured(t, "cases/"+name+".yaml"), agents.Options{Version: "test"}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -3,10 +3,10 @@
 package report
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
@@ -46,7 +46,9 @@ type Agent struct {
 	// AgentNamespace is the namespace of the agent on its cluster, as it reported it.
 	AgentNamespace string `json:"agentNamespace,omitempty"`
 	// Version is the image tag of the agent, if its cluster was read.
-	Version   string    `json:"version,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Idle is why no pod of the agent runs, a sentence, if its cluster was read.
+	Idle      string    `json:"idle,omitempty"`
 	Heartbeat Heartbeat `json:"heartbeat"`
 	// Now is what a restart of the controller does to the agent.
 	Now Prediction `json:"now"`
@@ -106,7 +108,7 @@ type CA struct {
 func (a *Agents) Add(x evaluate.Agent) {
 	h := x.Heartbeat
 	out := Agent{Namespace: x.Cluster.Namespace, Name: x.Cluster.Name, AgentNamespace: x.Cluster.Status.Agent.Namespace,
-		Version: x.Version,
+		Version: x.Version, Idle: facts.IdleOf(x),
 		Heartbeat: Heartbeat{State: string(h.State), AgeSeconds: seconds(h.Age), IntervalSeconds: seconds(h.Interval),
 			LimitSeconds: seconds(h.Limit)},
 		Now: newPrediction(x.Now), AfterUpgrade: newPrediction(x.Upgraded), Findings: check.OfAgent(x)}
@@ -118,7 +120,7 @@ func (a *Agents) Add(x evaluate.Agent) {
 		of      *int
 		applies bool
 	}{
-		{&s.Stale, slices.Contains(out.Findings, check.CodeStale)}, {&s.NeverSeen, x.Silent},
+		{&s.Stale, facts.Stopped(x)}, {&s.NeverSeen, x.Silent},
 		{&s.ReImported, x.Now.Result == agentconfig.ReImport},
 		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport},
 		{&s.Unknown, x.Now.Result == agentconfig.Unknown},
