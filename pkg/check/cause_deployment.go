@@ -61,6 +61,9 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 		if at := a.Heartbeat.LastSeen; !at.IsZero() {
 			s.Evidence = append(s.Evidence, "its agent last reported at "+facts.Time(at))
 		}
+		if idle := facts.IdleOf(a); idle != "" {
+			s.Evidence = append(s.Evidence, idle)
+		}
 		s.Next = only(c.LogsOfAgent(a))
 	}
 	if len(problems) > 0 {

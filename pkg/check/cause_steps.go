@@ -105,7 +105,7 @@ func (c *Causes) noAgent(d *directory.Deployment) []Step {
 		s.Message = "no agent has ever reported for its cluster"
 	case known && facts.IsSilent(a):
 		s.Since = a.Heartbeat.LastSeen
-	case known && facts.Broken(a):
+	case known && a.Stuck.Why != "" && facts.IdleOf(a) != "":
 		s.Message = "the agent of its cluster does not run"
 	default:
 		return nil
@@ -121,6 +121,13 @@ func (c *Causes) ofAgent(a evaluate.Agent, s Step) []Step {
 	s.Findings = silentOrigins(a.Cluster)
 	if idle := facts.IdleOf(a); idle != "" {
 		s.Evidence = append(s.Evidence, idle)
+	}
+	if a.Heartbeat.State == agentconfig.Never {
+		r := c.RegistrationOf(a.Cluster)
+		if why := r.Why(a.Cluster); why != "" {
+			s.Message += ": " + why
+		}
+		s.Evidence = append(s.Evidence, r.Others(a.Cluster)...)
 	}
 	if f, refused := c.NotProcessed(a.Cluster); refused {
 		return []Step{s, quote(StepNotProcessed, f)}

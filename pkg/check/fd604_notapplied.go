@@ -78,6 +78,9 @@ func (in *Input) mayReport(namespace string) bool {
 		return false
 	}
 	c := a.Cluster
+	if in.RegistrationOf(c).Elsewhere(a) {
+		return false
+	}
 	return (c.Spec.KubeConfigSecret != "" || c.Spec.ClientID != "") && !in.LongAgo(c.CreationTimestamp.Time)
 }
 
