@@ -3,7 +3,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,6 +63,9 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 	secret := directory.SecretRef(t.Record)
 	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
 	f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
+	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID {
+		f.Follows = originsAt(&d.Deployment, "FD604") // each try adds a revision, and the oldest one is removed
+	}
 	switch {
 	case t.Status == release.StatusFailed:
 		in.addFailure(&f, d, t)
@@ -83,9 +85,6 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 
 // addFailure adds what a failed revision means. FD604 reports the last deploy if it failed.
 func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t directory.RecordProblem) {
-	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID {
-		f.Follows = originsAt(&d.Deployment, "FD604")
-	}
 	if facts.Corrects(d) != nil {
 		f.say("correctDrift is enabled: each correction that fails adds a revision, and the oldest one is removed")
 		for _, other := range d.RecordProblems {
@@ -95,29 +94,6 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 	if fix, ok := in.byHand(d, t.Reported); ok {
 		f.Remedies = append([]remedy.Remedy{fix}, f.Remedies...)
 	}
-}
-
-// byHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
-// if that is not known.
-func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
-	m := refusedObject.FindStringSubmatch(words)
-	switch {
-	case strings.Contains(words, "invalid cluster scoped object"):
-		return in.AllowClusterScoped(d.GitRepo), true
-	case strings.Contains(words, undeclared):
-		return UpdateDefinition(), true
-	case m == nil:
-		return fix, false
-	}
-	what := cmp.Or(m[3], m[5]) + " " + cmp.Or(m[2], m[4])
-	o := refusedBy(d, words)
-	switch {
-	case !Immutable(words):
-		return Correct(in.On(d.On), o, words), true
-	case o != nil:
-		return in.Recreate(in.On(d.On), *o), true
-	}
-	return remedy.Advise("delete %s, if that loses nothing: a deploy fails in the same way while it exists", what), true
 }
 
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.

@@ -131,7 +131,7 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 	var out []remedy.Remedy
 	own, words := root.isAbout(&d.Deployment), facts.ConditionOf(root.Of.BD.Status.Conditions, root.Condition).Message
 	if fix, ok := in.byHand(d, words); own && ok {
-		return []remedy.Remedy{fix, in.TryNow(root.Of)}
+		return []remedy.Remedy{fix, in.Retry(d, root.Condition)}
 	}
 	switch {
 	case adoptable(words): // a deploy is refused until the objects are adopted
@@ -139,8 +139,8 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 	case root.Of.On != nil:
 		out = append(out, in.Commands.Predict(root.Of))
 	}
-	if root.Condition == "Installed" && own { // docs/fleet-behavior.md, 1.7
-		return append(out, in.RedeployBundle(d))
+	if own {
+		return append(out, in.Retry(d, root.Condition))
 	}
 	return append(out, in.TryNow(root.Of))
 }

@@ -4,6 +4,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,6 +50,10 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 		if f.Aspect == facts.Stalled {
 			job := fleet.JobName(g.Name, g.Spec.Repo+g.Status.Commit)
 			f.Remedies = []remedy.Remedy{in.Commands.LogsOfJob(g.Namespace, job)}
+		}
+		if strings.Contains(facts.ConditionOf(g.Status.Conditions, f.Aspect).Message, "disallowed") {
+			f.Remedies = []remedy.Remedy{in.Commands.List("gitreporestrictions", g.Namespace,
+				"lists the GitRepoRestrictions of the namespace, which forbid it: -o yaml shows what they allow")}
 		}
 		polled, deployed := g.Status.PollingCommit, g.Status.Commit
 		differ := polled != "" && deployed != "" && polled != deployed

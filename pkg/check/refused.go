@@ -100,24 +100,6 @@ func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	return named != nil && named.Key() == o.Key()
 }
 
-// Retry makes Fleet try a deploy again that failed, by the condition with its error. After a refused installation, the
-// agent tries nothing before there is another deployment id (docs/fleet-behavior.md, 1.7).
-func (in *Input) Retry(d *evaluate.BundleDeployment, condition string) remedy.Remedy {
-	if condition == "Installed" {
-		return in.RedeployBundle(d)
-	}
-	return in.TryNow(&d.Deployment)
-}
-
-// AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.
-func (in *Input) AllowClusterScoped(repo string) remedy.Remedy {
-	if g := in.GitRepo(repo); g != nil && g.Spec.TargetNamespace != "" {
-		return remedy.Advise("remove spec.targetNamespace from GitRepo %s, which forbids cluster-scoped objects, or "+
-			"move the object to another GitRepo", repo)
-	}
-	return remedy.Advise("use defaultNamespace instead of namespace, or move the object to another bundle")
-}
-
 // losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.
 var losesData = []string{"PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"}
 
@@ -134,7 +116,10 @@ func (in *Input) Recreate(commands remedy.Commands, o object.Ref) remedy.Remedy 
 			"name: a deletion of %s loses what it has", o.Key())
 	}
 	effect := "deletes the object; the next deploy creates it as the bundle states"
-	if slices.Contains(controlsPods, o.Kind) {
+	switch {
+	case o.Kind == "StatefulSet":
+		effect = "deletes the object and its pods, and keeps their claims; the next deploy creates it as the bundle states"
+	case slices.Contains(controlsPods, o.Kind):
 		effect = "deletes the object, and the pods that it controls; the next deploy creates it as the bundle states"
 	}
 	return remedy.Run(commands.For(o)+" delete "+remedy.KubectlName(o), "%s", effect)

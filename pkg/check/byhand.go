@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+)
+
+// refusal is a kind of error of Helm or of an API server, and what has to be done before a deploy can succeed. fix gets
+// the groups of the words; ok is false if it is not known.
+type refusal struct {
+	words *regexp.Regexp
+	fix   func(in *Input, d *evaluate.BundleDeployment, groups []string) (fix remedy.Remedy, ok bool)
+}
+
+// name is the name of an object in a message. It cannot have more than names of Kubernetes have.
+const name = `([a-z0-9][a-z0-9.-]{0,252})`
+
+// refusals are the kinds of errors, the most special one first.
+var refusals = []refusal{
+	{regexp.MustCompile("invalid cluster scoped object"), func(in *Input, d *evaluate.BundleDeployment,
+		_ []string) (remedy.Remedy, bool) {
+		return in.AllowClusterScoped(d.GitRepo), true
+	}},
+	{regexp.MustCompile(undeclared), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
+		return UpdateDefinition(), true
+	}},
+	{regexp.MustCompile(`failed calling webhook "` + name + `"`), advised("repair or delete the webhook $1, which the API " +
+		"server cannot call: it refuses each such object until then")},
+	{regexp.MustCompile(`exceeded quota: ` + name), advised("raise ResourceQuota $1 of the namespace, or request less")},
+	{regexp.MustCompile(`conflict with "([^"]{1,128})"`), ofConflict},
+	{regexp.MustCompile(`from current release manifest.* no matches for kind`), advised("serve that version of the kind " +
+		"again: Helm must read the objects of the present release before it deploys")},
+	{regexp.MustCompile(`no matches for kind "`), advised("install the definition of the kind before the deploy; if the " +
+		"bundle has it, move it to crds/ of a chart, or to another bundle that dependsOn names")},
+	{regexp.MustCompile(`resource name may not be empty`), advised("give each object of the bundle a name: Helm does not " +
+		"support generateName")},
+	{regexp.MustCompile(`(secrets|configmaps) "` + name + `" not found`), ofValuesFrom},
+	{regexp.MustCompile(`[Ss]ervice ?[Aa]ccount ` + name + `/` + name + `: .*not found`), func(in *Input,
+		d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+		return remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
+				"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its objects"),
+			true
+	}},
+	{regexp.MustCompile(`in namespace ` + name + ` because it is being terminated`), func(in *Input,
+		d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+		r := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: m[1]}
+		return in.On(d.On).Show(r, "shows what keeps the namespace from being deleted: a deploy is refused until it is gone"),
+			true
+	}},
+	{regexp.MustCompile(`chart requires kubeVersion`), advised("deploy a chart that supports the version of the cluster")},
+	{regexp.MustCompile(`values don't meet the specifications|execution error at`), advised("set the values that the " +
+		"message names")},
+	{refusedObject, ofObject},
+}
+
+// advised returns the fix that is one sentence. $1 is the first group of the words.
+func advised(text string) func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
+	return func(_ *Input, _ *evaluate.BundleDeployment, groups []string) (remedy.Remedy, bool) {
+		out := text
+		if len(groups) > 1 {
+			out = strings.ReplaceAll(text, "$1", groups[1])
+		}
+		return remedy.Advise("%s", out), true
+	}
+}
+
+// byHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
+// if that is not known.
+func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
+	for _, r := range refusals {
+		if m := r.words.FindStringSubmatch(words); m != nil {
+			return r.fix(in, d, append(m, words))
+		}
+	}
+	return fix, false
+}
+
+// ofConflict is the fix for a field that another manager owns.
+func ofConflict(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+	claims := func(o object.Ref) bool { return o.Kind == "PersistentVolumeClaim" }
+	if slices.ContainsFunc(append(desiredOf(d), d.Newest...), claims) {
+		return remedy.Advise("set the fields to what the bundle states: %q owns them", m[1]), true
+	}
+	return remedy.Advise("set the fields to what the bundle states, or set helm.force in the fleet.yaml, which takes them "+
+		"from %q", m[1]), true
+}
+
+// ofValuesFrom is the fix for an object that valuesFrom names, and that does not exist.
+func ofValuesFrom(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+	if d.BD == nil || d.BD.Spec.Options.Helm == nil {
+		return remedy.Remedy{}, false
+	}
+	options := &d.BD.Spec.Options
+	for _, v := range options.Helm.ValuesFrom {
+		kind, key := "Secret", v.SecretKeyRef
+		if m[1] == "configmaps" {
+			kind, key = "ConfigMap", v.ConfigMapKeyRef
+		}
+		if key != nil && key.Name == m[2] {
+			return remedy.Advise("create %s %s/%s with the key %s, which valuesFrom names", kind,
+				cmp.Or(key.Namespace, options.ReleaseNamespace()), key.Name, cmp.Or(key.Key, "values.yaml")), true
+		}
+	}
+	return remedy.Remedy{}, false
+}
+
+// ofObject is the fix for an object that an API server refuses because of what the object is now.
+func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+	words := m[len(m)-1]
+	o := refusedBy(d, words)
+	invalid := strings.Contains(words, "nvalid") || strings.Contains(words, "Duplicate value")
+	switch {
+	case Immutable(words) && o != nil:
+		return in.Recreate(in.On(d.On), *o), true
+	case Immutable(words):
+		return remedy.Advise("delete %s %s, if that loses nothing: a deploy fails in the same way while it exists",
+			cmp.Or(m[3], m[5]), cmp.Or(m[2], m[4])), true
+	case invalid:
+		return Correct(in.On(d.On), o, words), true
+	}
+	return remedy.Remedy{}, false
+}
+
+// Retry makes Fleet try a deploy again that failed, by the condition with its error. After a refused installation, the
+// agent tries nothing before there is another deployment id (docs/fleet-behavior.md, 1.7).
+func (in *Input) Retry(d *evaluate.BundleDeployment, condition string) remedy.Remedy {
+	if condition == "Installed" {
+		return in.RedeployBundle(d)
+	}
+	return in.TryNow(&d.Deployment)
+}
+
+// AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.
+func (in *Input) AllowClusterScoped(repo string) remedy.Remedy {
+	if g := in.GitRepo(repo); g != nil && g.Spec.TargetNamespace != "" {
+		return remedy.Advise("remove spec.targetNamespace from GitRepo %s, which forbids cluster-scoped objects, or "+
+			"move the object to another GitRepo", repo)
+	}
+	return remedy.Advise("use defaultNamespace instead of namespace, or move the object to another bundle")
+}
