@@ -222,24 +222,22 @@ func readBundleFile(root *os.Root) (f *bundleFile, refused, err error) {
 
 // parse reads the text of a fleet.yaml. Errors contain the line if it is known, and do not quote the text.
 func (f *bundleFile) parse(name string, data []byte) error {
-	raw, err := yaml.YAMLToJSON(data)
-	if err != nil {
+	if _, err := yaml.YAMLToJSON(data); err != nil {
 		return errors.New("it is not valid YAML" + render.LineOf(err, data))
 	}
 	root := &yamlv3.Node{}
 	if err := yamlv3.Unmarshal(data, root); err != nil || root.Kind != yamlv3.DocumentNode {
 		root.Content = []*yamlv3.Node{{}} // without lines
 	}
-	if err := json.Unmarshal(raw, f); err != nil {
-		wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-		if !ok || wrong.Field == "" {
-			return errors.New("it is not a map of bundle options")
-		}
-		field, at := strings.TrimPrefix(wrong.Field, "Options."), ""
+	raw, field, err := decode(data)
+	if err == nil {
+		err = json.Unmarshal(raw, f)
+	}
+	if err != nil {
 		if line := lineOfField(root.Content[0], field); line > 0 {
-			at = fmt.Sprintf(" (line %d)", line)
+			err = fmt.Errorf("%w (line %d)", err, line)
 		}
-		return fmt.Errorf("%s has a wrong type%s", field, at)
+		return err
 	}
 	f.unknown, f.dependsOnLines = unknownKeys(name, root.Content[0]), linesOfList(root.Content[0], "dependsOn")
 	return nil
@@ -251,7 +249,7 @@ func mergeValuesFiles(root *os.Root, l *render.Local, helm *v1alpha1.HelmOptions
 	values := map[string]any{}
 	if len(helm.Values) > 0 {
 		if err := json.Unmarshal(helm.Values, &values); err != nil {
-			return refusedError("reading fleet.yaml: helm.values is not a map")
+			return fmt.Errorf("reading fleet.yaml: %w", err)
 		}
 	}
 	withoutChart := helm.Chart == "" && helm.Repo == ""

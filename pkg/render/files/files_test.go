@@ -133,7 +133,7 @@ labels: {any: label}
 			err: "reading fleet.yaml: helm.chart has a wrong type (line 1)"},
 		{name: "values that are not a map", options: repo,
 			files: map[string]string{"fleet.yaml": "helm: {values: hunter2}"},
-			err:   "reading fleet.yaml: helm.values is not a map"},
+			err:   "reading fleet.yaml: helm.values has a wrong type (line 1)"},
 		{name: "values file that is not a map", options: repo,
 			files: map[string]string{"fleet.yaml": "helm: {chart: a, valuesFiles: [v]}", "v": "hunter2"},
 			err:   "reading values file v: it is not a YAML map"},
