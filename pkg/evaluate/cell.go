@@ -100,6 +100,9 @@ func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 			x.Changed = concerns(recorded, d.Path)
 			x.Unchanged = !x.Changed
 		}
+		if o.Live != nil && compare.Fixed(o.GroupVersionKind().GroupKind(), d, c.content) {
+			o.Live.Fixed = append(o.Live.Fixed, x.Path)
+		}
 		out = append(out, x)
 	}
 	return out

@@ -158,6 +158,8 @@ type Live struct {
 	// Excused are, for an unowned object, the paths of the fields that differ and that only the comparePatches of the
 	// bundle ignore: Fleet does not report them, and the next deploy overwrites them.
 	Excused []string
+	// Fixed are the paths of the fields that differ and that an API server does not change in an object that exists.
+	Fixed []string
 	// Compared is true if the object was compared with all of its manifest, for an unowned object. Without that, no
 	// difference proves nothing.
 	Compared bool

@@ -61,7 +61,7 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 		if why := o.Trial.NotAsked; why != "" {
 			r.notAsked[why]++
 		}
-		return nil
+		return r.immutable(o)
 	}
 	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
 		r.c.Quote(words, r.c.SecretsOf(&r.d.Deployment)...))
@@ -77,6 +77,18 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 	default:
 		item.Remedies = advise("correct what the message names")
 	}
+	return item
+}
+
+// immutable returns the item that the object exists with other values of fields that no API server changes, if the API
+// server was not asked; nil if it does not.
+func (r *rollout) immutable(o *evaluate.Object) *report.PreflightItem {
+	if o.Trial.Accepted || o.Live == nil || len(o.Live.Fixed) == 0 {
+		return nil
+	}
+	item := r.add("Immutable", &o.Ref, "%s exists with another value of %s, which is immutable: the API server refuses "+
+		"the deploy", o.Key(), strings.Join(o.Live.Fixed, ", "))
+	item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
 	return item
 }
 
