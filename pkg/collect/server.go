@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,9 +28,9 @@ type Server interface {
 	MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error)
 	// Get returns the live object.
 	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
-	// DryRunApply returns the object after a dry run that applies the manifest server-side.
+	// DryRunApply returns the object after a dry run that applies the manifest server-side, and the server's warnings.
 	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, manager string, force bool) (
-		object.Content, error)
+		after object.Content, warnings []string, err error)
 }
 
 // checkManager is the field manager of dry runs about differences. It never owns a field.
@@ -114,7 +116,7 @@ func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after ob
 		before, err = q.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		after, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, checkManager, true)
+		after, _, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, checkManager, true)
 	}
 	return before, after, true, err
 }
@@ -133,17 +135,47 @@ func (q *asking) try(ctx context.Context, o evaluate.Question) evaluate.Trial {
 		return evaluate.Trial{NotAsked: "you may not patch " + kind.Resource}
 	}
 	manifest, err := o.Manifest()
+	var warnings []string
 	if err == nil {
 		as := o.Apply()
-		_, err = q.DryRunApply(ctx, kind, o.Ref, manifest, as.Manager, as.Force)
+		_, warnings, err = q.DryRunApply(ctx, kind, o.Ref, manifest, as.Manager, as.Force)
 	}
 	if err == nil {
-		return evaluate.Trial{Accepted: true}
+		return evaluate.Trial{Accepted: true, Warnings: shortened(strings.Join(warnings, "; "))}
+	}
+	if name, ok := webhookOf(err); ok {
+		return evaluate.Trial{Refusal: evaluate.WebhookFailed + " " + strconv.Quote(name)}
 	}
 	if why := unasked(err); why != "" {
 		return evaluate.Trial{NotAsked: why}
 	}
 	return evaluate.Trial{Refusal: err.Error()}
+}
+
+// maxWarnings is the length in bytes to which the warnings about one object are shortened.
+const maxWarnings = 2 << 10
+
+func shortened(text string) string {
+	if len(text) <= maxWarnings {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxWarnings], "") + "… (shortened)"
+}
+
+// webhook finds the name of an admission webhook that could not be called, in the words of an API server. The words
+// after it are those of the webhook's server.
+var webhook = regexp.MustCompile(evaluate.WebhookFailed + ` "([a-z0-9.-]{1,253})"`)
+
+// webhookOf returns the name of the admission webhook that the server could not call. A deploy gets the same answer.
+func webhookOf(err error) (name string, ok bool) {
+	if !apierrors.IsInternalError(err) {
+		return "", false
+	}
+	m := webhook.FindStringSubmatch(err.Error())
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
 }
 
 // unasked returns why an error of a dry run says nothing about the deploy; empty if it is what the deploy will get.

@@ -9,7 +9,12 @@ type Trial struct {
 	// values of Secrets. NotAsked is why it was not asked, as a sentence.
 	Accepted          bool
 	Refusal, NotAsked string
+	// Warnings are those of a server that accepts it; they may quote values too.
+	Warnings string
 }
+
+// WebhookFailed are the words of an API server that cannot call an admission webhook.
+const WebhookFailed = "failed calling webhook"
 
 // Apply are the options of a server-side apply.
 type Apply struct {

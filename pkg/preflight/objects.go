@@ -56,7 +56,11 @@ func (r *rollout) object(o *evaluate.Object) {
 
 // refused returns the item that the API server refuses the object; nil if it does not.
 func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
-	words := o.Trial.Refusal
+	words, quotes := o.Trial.Refusal, r.c.SecretsOf(&r.d.Deployment)
+	if warnings := o.Trial.Warnings; warnings != "" {
+		r.add("ServerWarns", &o.Ref, "%s: the API server accepts it with a warning%s", o.Key(),
+			r.c.Quote(warnings, quotes...))
+	}
 	if words == "" {
 		if why := o.Trial.NotAsked; why != "" {
 			r.notAsked[why]++
@@ -64,8 +68,11 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 		return r.immutable(o)
 	}
 	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
-		r.c.Quote(words, r.c.SecretsOf(&r.d.Deployment)...))
+		r.c.Quote(words, quotes...))
 	switch {
+	case strings.HasPrefix(words, evaluate.WebhookFailed):
+		item.Remedies = advise("make the server of the webhook answer, or remove its configuration: until then, the API " +
+			"server refuses the object")
 	case len(r.d.Conflicting(o.Differences)) > 0:
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	case o.State != evaluate.Missing && check.Immutable(words):

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
 // directory is a bundle named "guestbook" that is not deployed yet.
@@ -243,4 +246,48 @@ data: {hello: world}
 	const gadget = "\n---\napiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: one}\n"
 	status, r = f.preflight("-f", directory(t, frozen+gadget))
 	expectRollout(t, status, r, 1, report.VerdictRefused, "KindNotServed gadget.gadgets.example.com apps/one")
+}
+
+// TestPreflightServerWarns checks that the warnings of the API server are reported.
+func TestPreflightServerWarns(t *testing.T) {
+	f := newFleet(t, shared)
+	status, r := f.preflight("-f", directory(t, "apiVersion: v1\nkind: Endpoints\nmetadata: {name: old}\n"))
+	expectRollout(t, status, r, 0, report.VerdictOK, "ServerWarns endpoints apps/old")
+	expectContains(t, "the message", r.Items[0].Message, "accepts it with a warning: v1 Endpoints is deprecated")
+}
+
+// TestPreflightWebhook checks that a webhook which cannot be called is a refusal, because the agent gets the same.
+func TestPreflightWebhook(t *testing.T) {
+	f := newFleet(t, shared)
+	f.ApplyYAML(t, "test", `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: preflight}
+webhooks:
+- name: check.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {namespace: apps, name: missing}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: apps}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [configmaps]}]
+`)
+	t.Cleanup(func() {
+		hook := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		hook.Name = "preflight"
+		if err := f.Client().Delete(context.WithoutCancel(t.Context()), hook); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := directory(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
+	var status int
+	var r report.Rollout
+	poll.True(t, "the server knows the webhook", func() bool {
+		status, r = f.preflight("-f", dir)
+		return r.Verdict != report.VerdictOK
+	})
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
+	if want := `the API server refuses it: failed calling webhook "check.example.com"`; !strings.HasSuffix(
+		r.Items[0].Message, want) {
+		t.Errorf("the message is %q, without %q at its end", r.Items[0].Message, want)
+	}
 }

@@ -41,8 +41,10 @@ func (f *Facts) Quotable() iter.Seq[string] {
 		}
 		for _, d := range f.Deployments {
 			for i := range d.Objects {
-				if text := d.Objects[i].Trial.Refusal; text != "" && !yield(text) {
-					return
+				for _, text := range []string{d.Objects[i].Trial.Refusal, d.Objects[i].Trial.Warnings} {
+					if text != "" && !yield(text) {
+						return
+					}
 				}
 			}
 		}

@@ -129,15 +129,25 @@ func (c *Cluster) Describe(ctx context.Context) (source.Description, error) {
 
 // do sends a request when fewer than Concurrency requests are in progress, and returns the body of the answer.
 func (c *Cluster) do(ctx context.Context, request *rest.Request) ([]byte, error) {
+	body, _, err := c.warned(ctx, request)
+	return body, err
+}
+
+// warned does what do does, and also returns the warnings in the answer.
+func (c *Cluster) warned(ctx context.Context, request *rest.Request) (body []byte, warnings []string, err error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer c.slots.Release(1)
 	result := request.Do(ctx)
 	if err := result.Error(); err != nil { // it has the server's message; the error of Raw has not
-		return nil, shortened(err)
+		return nil, nil, shortened(err)
 	}
-	return result.Raw()
+	for _, w := range result.Warnings() {
+		warnings = append(warnings, w.Text)
+	}
+	body, err = result.Raw()
+	return body, warnings, err
 }
 
 // maxMessage is the length in bytes at which the message of a server is cut, and beyond which its details are left out.

@@ -41,25 +41,26 @@ func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace stri
 
 // Get reads one object.
 func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error) {
-	return c.content(ctx, at(c.client.Get(), kind, ref.Namespace).Name(ref.Name))
+	content, _, err := c.content(ctx, at(c.client.Get(), kind, ref.Namespace).Name(ref.Name))
+	return content, err
 }
 
-// DryRunApply returns the object as it would be if the manifest were applied. The server stores nothing. The manifest's
-// kind must be one of Kinds.
+// DryRunApply returns the object as it would be if the manifest were applied, and the warnings of the server, which may
+// quote values. The server stores nothing. The manifest's kind must be one of Kinds.
 func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, manager string,
-	force bool) (object.Content, error) {
+	force bool) (after object.Content, warnings []string, err error) {
 	return c.content(ctx, at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
 		Param("fieldManager", manager).Param("force", strconv.FormatBool(force)).Param("dryRun", "All").Body(manifest))
 }
 
-// content sends a request and decodes the object in the answer.
-func (c *Cluster) content(ctx context.Context, request *rest.Request) (object.Content, error) {
-	answer, err := c.do(ctx, request.SetHeader("Accept", acceptAll))
+// content sends a request, and returns the object and the warnings in the answer.
+func (c *Cluster) content(ctx context.Context, request *rest.Request) (object.Content, []string, error) {
+	answer, warnings, err := c.warned(ctx, request.SetHeader("Accept", acceptAll))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	content, _, err := object.Decode(answer)
-	return content, err
+	return content, warnings, err
 }
 
 // KindOf finds a kind in exactly that version.

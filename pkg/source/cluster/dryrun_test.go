@@ -46,14 +46,21 @@ func TestDryRunApply(t *testing.T) {
 	var body string
 	answered := map[string]any{"metadata": map[string]any{"name": "1", "managedFields": []any{}},
 		"data": map[string]any{"a": "1"}}
-	s := serve(t, map[string][]answer{refPath: {recorded(t, &body, jsonAnswer(http.StatusOK, answered))}})
-	got, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest), "fleetdoctor-check", true)
+	warns := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Warning", `299 - "this version is deprecated"`)
+		recorded(t, &body, jsonAnswer(http.StatusOK, answered))(w, r)
+	}
+	s := serve(t, map[string][]answer{refPath: {warns}})
+	got, warnings, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest), "fleetdoctor-check", true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := object.Content{"metadata": map[string]any{"name": "1"}, "data": map[string]any{"a": "1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"this version is deprecated"}, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"PATCH " + refPath + "?dryRun=All&fieldManager=fleetdoctor-check&force=true"},
 		s.sent()); diff != "" {
@@ -87,7 +94,8 @@ func TestDryRunApplyOfKinds(t *testing.T) {
 		},
 	} {
 		s := serve(t, map[string][]answer{path: {jsonAnswer(http.StatusOK, map[string]any{"kind": test.ref.Kind})}})
-		if _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}"), "fleetdoctor-check", true); err != nil {
+		_, _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}"), "fleetdoctor-check", true)
+		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -106,7 +114,7 @@ func TestDryRunApplyRefused(t *testing.T) {
 		metav1.StatusReasonNotFound:   {http.StatusNotFound, apierrors.IsNotFound},
 	} {
 		s := serve(t, map[string][]answer{refPath: {status(test.code, reason)}})
-		_, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
+		_, _, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
 		if want := "server message: " + string(reason); !test.is(err) || err.Error() != want {
 			t.Errorf("%s: the error is %v, want %q", reason, err, want)
 		}
@@ -122,7 +130,7 @@ func TestWritesStay(t *testing.T) {
 	}
 	s := serve(t, map[string][]answer{refPath: times(2, redirect)})
 	c := s.open()
-	_, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
+	_, _, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
 	w := &cluster.Writer{Cluster: c, Manager: "test"}
 	_, patch := w.Patch(t.Context(), ref, []byte("{}"))
 	for what, err := range map[string]error{"a dry run": dryRun, "a patch": patch} {
