@@ -31,7 +31,9 @@ func (s answering) KindOf(context.Context, schema.GroupVersionKind) (source.Kind
 
 func (s answering) MayApply(context.Context, source.Kind, string) (bool, error) { return true, nil }
 
-func (s answering) Get(context.Context, source.Kind, object.Ref) (object.Content, error) { return nil, s.err }
+func (s answering) Get(context.Context, source.Kind, object.Ref) (object.Content, error) {
+	return nil, s.err
+}
 
 func (s answering) DryRunApply(context.Context, source.Kind, object.Ref, []byte, string, bool) (object.Content, []string,
 	error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -216,6 +217,7 @@ func (r *rollout) dependsOn() {
 		}
 	}
 	x := r.dependencies.Test(&r.d.Deployment, siblings)
+	circle := r.circle(x.Later, siblings)
 	switch {
 	case x.Absent:
 		r.add("DependencyAbsent", nil, "%s: the agent refuses every deploy until the BundleDeployment exists",
@@ -227,11 +229,39 @@ func (r *rollout) dependsOn() {
 			"acceptedStates can accept their states")
 	case x.Unknown != "":
 		r.add("DependencyUnknown", nil, "%s", x.Unknown)
+	case len(circle) > 0:
+		r.add("DependencyNotReady", nil, "its dependencies lead in a circle, over %s of the same directory: the agent "+
+			"deploys none of them", strings.Join(circle, ", ")).
+			Remedies = advise("remove one of the entries of dependsOn")
 	case len(x.Later) > 0:
 		r.add("DependencyLater", nil,
 			"it depends on %s of the same directory, which is not deployed yet: the agent deploys it "+
 				"after that is ready", strings.Join(x.Later, ", "))
 	}
+}
+
+// circle returns those of its dependencies over which a bundle depends on a circle of bundles of the same directory that
+// are not deployed yet. later are all of its dependencies that are not.
+func (r *rollout) circle(later []string, siblings []*directory.Deployment) []string {
+	if acceptsStates(&r.d.Deployment) {
+		return nil
+	}
+	next := map[string][]string{r.d.Name: later}
+	for _, d := range siblings {
+		if d.On == r.d.On && !acceptsStates(d) {
+			next[d.Name] = r.dependencies.Test(d, siblings).Later
+		}
+	}
+	within := func(name string) bool { return next[name] != nil }
+	for range next { // a bundle that depends only on bundles outside of a circle is outside too
+		maps.DeleteFunc(next, func(_ string, on []string) bool { return !slices.ContainsFunc(on, within) })
+	}
+	return slices.DeleteFunc(slices.Clone(later), func(name string) bool { return !within(name) })
+}
+
+// acceptsStates reports whether a bundle accepts dependencies that are not ready.
+func acceptsStates(d *directory.Deployment) bool {
+	return slices.ContainsFunc(d.DependsOn(), func(ref v1alpha1.BundleRef) bool { return len(ref.AcceptedStates) > 0 })
 }
 
 // recordSize predicts whether Helm can store the release. The limit of the API server is for the decoded data of a
