@@ -82,6 +82,7 @@ func (r *rollout) predict() {
 	r.recordSize()
 	r.manifests()
 	r.release()
+	r.notBuilt()
 	for i := range r.d.Objects {
 		r.object(&r.d.Objects[i])
 	}

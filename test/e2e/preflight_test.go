@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -246,6 +247,41 @@ data: {hello: world}
 	const gadget = "\n---\napiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: one}\n"
 	status, r = f.preflight("-f", directory(t, frozen+gadget))
 	expectRollout(t, status, r, 1, report.VerdictRefused, "KindNotServed gadget.gadgets.example.com apps/one")
+}
+
+// TestPreflightRecordNotServed checks that Helm refuses an upgrade of a release with an object of a kind that is not
+// served any more, and that this is predicted.
+func TestPreflightRecordNotServed(t *testing.T) {
+	f := newFleet(t, shared)
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "relics.preflight.example.com"},
+		"spec": map[string]any{"group": "preflight.example.com", "scope": "Namespaced",
+			"names": map[string]any{"kind": "Relic", "plural": "relics"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}}},
+	}}
+	f.Apply(t, "test", definition)
+	const kept = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+	b := f.deploy("guestbook", kept+"---\napiVersion: preflight.example.com/v1\nkind: Relic\nmetadata: {name: old}\n")
+	if err := f.Client().Delete(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	dir := directory(t, kept)
+	var status int
+	var r report.Rollout
+	poll.True(t, "the kind is not served", func() bool {
+		status, r = f.preflight("-f", dir)
+		return r.Verdict != report.VerdictOK
+	})
+	expectRollout(t, status, r, 1, report.VerdictRefused, "KindNotServed relic.preflight.example.com apps/old",
+		"Deleted relic.preflight.example.com apps/old")
+	const words = "unable to build kubernetes objects from current release manifest"
+	expectContains(t, "the message", r.Items[0].Message, words)
+	b.options.Manifest = kept
+	if _, err := f.Upgrade(t.Context(), b.options); err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("Helm does not fail as predicted: %v", err)
+	}
 }
 
 // TestPreflightServerWarns checks that the warnings of the API server are reported.
