@@ -201,6 +201,11 @@ func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
 func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (standingCluster,
 	error) {
 	o, c := r.options, r.Clusters[i]
+	if o.Predict {
+		if err := c.Accounts(ctx, scope); err != nil {
+			return standingCluster{}, err
+		}
+	}
 	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt,
 		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory.objects()})
 	drop := !o.Predict && !o.KeepManifests

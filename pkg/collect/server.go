@@ -24,12 +24,13 @@ import (
 // Server makes dry runs of manifests. Nothing is stored.
 type Server interface {
 	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (source.Kind, error)
-	// MayApply reports whether the user may patch objects of a kind in a namespace.
-	MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error)
+	// MayApply reports whether a ServiceAccount, given by its user name, may patch objects of a kind in a namespace; "" is
+	// the user.
+	MayApply(ctx context.Context, kind source.Kind, namespace, user string) (bool, error)
 	// Get returns the live object.
 	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
 	// DryRunApply returns the object after a dry run that applies the manifest server-side, and the server's warnings.
-	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, manager string, force bool) (
+	DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, as source.Apply) (
 		after object.Content, warnings []string, err error)
 }
 
@@ -108,7 +109,7 @@ func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after ob
 	kind, err := q.KindOf(ctx, o.GroupVersionKind())
 	if err == nil && q.check == CheckAuto {
 		var allowed bool
-		if allowed, err = q.mayApply(ctx, kind, o.Namespace); err == nil && !allowed {
+		if allowed, err = q.mayApply(ctx, kind, o.Namespace, ""); err == nil && !allowed {
 			return nil, nil, false, nil
 		}
 	}
@@ -116,40 +117,66 @@ func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after ob
 		before, err = q.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		after, _, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, checkManager, true)
+		after, _, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, source.Apply{Manager: checkManager, Force: true})
 	}
 	return before, after, true, err
 }
 
-// try makes a dry run of the next deploy of an object.
+// try makes a dry run of the next deploy of an object, with the rights of the bundle's ServiceAccount if it has one.
 func (q *asking) try(ctx context.Context, o evaluate.Question) evaluate.Trial {
 	kind, err := q.KindOf(ctx, o.GroupVersionKind())
 	if err != nil {
 		return evaluate.Trial{NotAsked: "its kind is not served"}
 	}
-	allowed, err := q.mayApply(ctx, kind, o.Namespace)
+	as := o.Apply()
+	if as.As != "" {
+		t, asked := q.dryRun(ctx, kind, o, as)
+		if asked {
+			return t
+		}
+		switch allowed, err := q.mayApply(ctx, kind, o.Namespace, as.As); {
+		case err != nil:
+			return evaluate.Trial{NotAsked: "you may neither impersonate its ServiceAccount nor ask for the rights of that"}
+		case !allowed:
+			return evaluate.Trial{Refusal: "User " + strconv.Quote(as.As) + " cannot patch " + kind.Resource}
+		}
+		as.As = ""
+	}
+	allowed, err := q.mayApply(ctx, kind, o.Namespace, "")
 	if err != nil {
 		return evaluate.Trial{NotAsked: err.Error()}
 	}
 	if !allowed {
 		return evaluate.Trial{NotAsked: "you may not patch " + kind.Resource}
 	}
+	t, _ := q.dryRun(ctx, kind, o, as)
+	return t
+}
+
+// dryRun makes a dry run. asked is false if the user may not impersonate the ServiceAccount.
+func (q *asking) dryRun(ctx context.Context, kind source.Kind, o evaluate.Question, as source.Apply) (t evaluate.Trial,
+	asked bool) {
 	manifest, err := o.Manifest()
 	var warnings []string
 	if err == nil {
-		as := o.Apply()
-		_, warnings, err = q.DryRunApply(ctx, kind, o.Ref, manifest, as.Manager, as.Force)
+		_, warnings, err = q.DryRunApply(ctx, kind, o.Ref, manifest, as)
 	}
 	if err == nil {
-		return evaluate.Trial{Accepted: true, Warnings: shortened(strings.Join(warnings, "; "))}
+		return evaluate.Trial{Accepted: true, Warnings: shortened(strings.Join(warnings, "; "))}, true
 	}
-	if name, ok := webhookOf(err); ok {
-		return evaluate.Trial{Refusal: evaluate.WebhookFailed + " " + strconv.Quote(name)}
+	isForbidden := apierrors.IsForbidden(err)
+	switch name, ok := webhookOf(err); {
+	case ok:
+		return evaluate.Trial{Refusal: evaluate.WebhookFailed + " " + strconv.Quote(name)}, true
+	case isForbidden && strings.Contains(err.Error(), "cannot impersonate"):
+		return evaluate.Trial{}, false
+	case isForbidden && as.As != "": // also if its own rights are missing
+		return evaluate.Trial{Refusal: err.Error()}, true
 	}
 	if why := unasked(err); why != "" {
-		return evaluate.Trial{NotAsked: why}
+		return evaluate.Trial{NotAsked: why}, true
 	}
-	return evaluate.Trial{Refusal: err.Error()}
+	return evaluate.Trial{Refusal: err.Error()}, true
 }
 
 // maxWarnings is the length in bytes to which the warnings about one object are shortened.
@@ -196,12 +223,12 @@ func unasked(err error) string {
 	}
 }
 
-func (q *asking) mayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
-	key := kind.String() + " " + namespace
+func (q *asking) mayApply(ctx context.Context, kind source.Kind, namespace, user string) (bool, error) {
+	key := kind.String() + " " + namespace + " " + user
 	q.mu.Lock()
 	allowed, ok := q.allowed[key]
 	if !ok {
-		allowed = sync.OnceValues(func() (bool, error) { return q.MayApply(ctx, kind, namespace) })
+		allowed = sync.OnceValues(func() (bool, error) { return q.MayApply(ctx, kind, namespace, user) })
 		q.allowed[key] = allowed
 	}
 	q.mu.Unlock()

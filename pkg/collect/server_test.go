@@ -29,13 +29,15 @@ func (s answering) KindOf(context.Context, schema.GroupVersionKind) (source.Kind
 	return source.Kind{Resource: "configmaps"}, nil
 }
 
-func (s answering) MayApply(context.Context, source.Kind, string) (bool, error) { return true, nil }
+func (s answering) MayApply(context.Context, source.Kind, string, string) (bool, error) {
+	return true, nil
+}
 
 func (s answering) Get(context.Context, source.Kind, object.Ref) (object.Content, error) {
 	return nil, s.err
 }
 
-func (s answering) DryRunApply(context.Context, source.Kind, object.Ref, []byte, string, bool) (object.Content, []string,
+func (s answering) DryRunApply(context.Context, source.Kind, object.Ref, []byte, source.Apply) (object.Content, []string,
 	error) {
 	return nil, s.warnings, s.err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Answer is the server's answer for one object: what applying its manifest would change, or why the server does not
@@ -97,7 +98,9 @@ func (q Question) Deploys() bool { return q.deploys != nil }
 
 // Apply returns the options with which the agent's Helm applies the object. If it does not apply server-side, nothing
 // is a conflict.
-func (q Question) Apply() Apply { return Apply{fleet.AgentManager, !q.deploys.ServerSide} }
+func (q Question) Apply() source.Apply {
+	return source.Apply{Manager: fleet.AgentManager, Force: !q.deploys.ServerSide, As: q.deploys.Account.User()}
+}
 
 // Manifest returns the manifest that the agent's Helm applies, as JSON.
 func (q Question) Manifest() ([]byte, error) {

@@ -15,9 +15,3 @@ type Trial struct {
 
 // WebhookFailed are the words of an API server that cannot call an admission webhook.
 const WebhookFailed = "failed calling webhook"
-
-// Apply are the options of a server-side apply.
-type Apply struct {
-	Manager string
-	Force   bool
-}

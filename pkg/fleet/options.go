@@ -19,6 +19,7 @@ func MergeOptions(base, over v1alpha1.Options, keyed bool) v1alpha1.Options {
 	out := base
 	out.DefaultNamespace = cmp.Or(over.DefaultNamespace, base.DefaultNamespace)
 	out.TargetNamespace = cmp.Or(over.TargetNamespace, base.TargetNamespace)
+	out.ServiceAccount = cmp.Or(over.ServiceAccount, base.ServiceAccount)
 	out.Helm = mergeHelm(base.Helm, over.Helm, keyed)
 	if over.Kustomize != nil && over.Kustomize.Dir != "" {
 		out.Kustomize = over.Kustomize

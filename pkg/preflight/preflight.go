@@ -191,6 +191,7 @@ func (r *rollout) refusals() {
 		return
 	}
 	r.dependsOn()
+	r.account()
 	for i := range d.Rendering.ClusterScoped {
 		o := &d.Rendering.ClusterScoped[i]
 		r.add("ClusterScoped", o, "%s is cluster-scoped, and the bundle has the targetNamespace %q: every deploy fails",
@@ -203,6 +204,20 @@ func (r *rollout) refusals() {
 	for _, missing := range d.Rendering.ValuesMissing {
 		r.add("ValuesMissing", nil,
 			"its valuesFrom names %s, which is not on the cluster: every deploy fails until it exists", missing)
+	}
+}
+
+// account reports that the ServiceAccount with which the agent deploys does not exist.
+func (r *rollout) account() {
+	a, rule := r.d.Account, ruleOf("NoServiceAccount")
+	switch {
+	case a.Missing:
+		r.addAs(rule, nil, "looking up service account %s: ServiceAccount %q not found: every deploy fails", a, a.Name).
+			Remedies = advise("create the ServiceAccount, with the rights that the bundle needs, or correct serviceAccount " +
+			"in the fleet.yaml or the GitRepo")
+	case a.Unread != "":
+		rule.Severity, rule.Verdict = report.Warning, report.VerdictUnknown
+		r.addAs(rule, nil, "whether the ServiceAccount %s exists is not known: %s", a, a.Unread)
 	}
 }
 

@@ -97,6 +97,7 @@ func (l *Local) For(cluster *v1alpha1.Cluster, repo *v1alpha1.GitRepo, applied [
 	in := l.Input
 	if repo != nil {
 		in.Options.TargetNamespace = cmp.Or(repo.Spec.TargetNamespace, in.Options.TargetNamespace)
+		in.Options.ServiceAccount = cmp.Or(repo.Spec.ServiceAccount, in.Options.ServiceAccount)
 		in.Options.KeepResources = in.Options.KeepResources || repo.Spec.KeepResources
 	}
 	for _, i := range applied {

@@ -28,6 +28,8 @@ type BundleDeployment struct {
 	OtherVersions bool
 	// Rendering is the result of rendering the bundle; zero if it was not rendered.
 	Rendering Rendering
+	// Account is the ServiceAccount with which its agent deploys it; zero if it was not read.
+	Account Account
 	// Recorded are the objects in the release record as JSON, if Desired comes from another source.
 	Recorded map[object.Key][]byte
 	// Removed are the objects of the release, if Desired comes from another source: a deploy deletes those that are no

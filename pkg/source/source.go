@@ -170,6 +170,14 @@ type Query struct {
 	Remembered func(namespace, name, version string) bool
 }
 
+// Apply are the options of a server-side apply.
+type Apply struct {
+	Manager string
+	Force   bool
+	// As is the user in whose name it is requested; empty for the user of the client.
+	As string
+}
+
 // CoverageOf reads the namespaces of a query, and returns what was read. read reads all objects of one namespace, or of
 // all namespaces (""); failed is the reason why it could not. If all namespaces are forbidden, those of Fallback are
 // read one by one.

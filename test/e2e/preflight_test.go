@@ -284,6 +284,42 @@ func TestPreflightRecordNotServed(t *testing.T) {
 	}
 }
 
+// TestPreflightServiceAccount checks that the ServiceAccount of a bundle must exist, and that its rights count, not those
+// of the user: by impersonation, or by access reviews.
+func TestPreflightServiceAccount(t *testing.T) {
+	f := newFleet(t, shared)
+	dir := directory(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
+	fleetYAML := "name: guestbook\ndefaultNamespace: " + apps + "\nserviceAccount: deployer\n"
+	if err := os.WriteFile(filepath.Join(dir, "fleet.yaml"), []byte(fleetYAML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "NoServiceAccount")
+	expectContains(t, "the message", r.Items[0].Message, "looking up service account "+agentNamespace+
+		`/deployer: ServiceAccount "deployer" not found`)
+
+	f.ApplyYAML(t, "test", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer, namespace: "+
+		agentNamespace+"}}")
+	const user = "system:serviceaccount:" + agentNamespace + ":deployer"
+	status, r = f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
+	expectContains(t, "the message", r.Items[0].Message, `User "`+user+`" cannot patch resource "configmaps"`)
+	reviewer := f.user("reviewer", rule("*", "*", "get", "list", "patch"), rule("", "configmaps", "create"),
+		rule("authorization.k8s.io", "subjectaccessreviews", "create"))
+	status, r = f.preflight("-f", dir, "--kubeconfig", reviewer)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
+	expectContains(t, "the message", r.Items[0].Message, `User "`+user+`" cannot patch configmaps`)
+	reader := f.user("account-reader", rule("*", "*", "get", "list"))
+	status, r = f.preflight("-f", dir, "--kubeconfig", reader)
+	expectRollout(t, status, r, 0, report.VerdictOK, "NotAsked")
+
+	f.Grant(t, user, apps, rule("", "configmaps", "patch", "create").rule())
+	for _, kubeconfig := range []string{f.kubeconfig, reviewer} {
+		status, r = f.preflight("-f", dir, "--kubeconfig", kubeconfig)
+		expectRollout(t, status, r, 0, report.VerdictOK)
+	}
+}
+
 // TestPreflightServerWarns checks that the warnings of the API server are reported.
 func TestPreflightServerWarns(t *testing.T) {
 	f := newFleet(t, shared)

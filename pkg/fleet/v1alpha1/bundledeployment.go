@@ -73,6 +73,8 @@ type Options struct {
 	// TargetNamespace, if set, is the namespace of every object.
 	TargetNamespace string       `json:"namespace,omitempty"`
 	Helm            *HelmOptions `json:"helm,omitempty"`
+	// ServiceAccount is the name of the one with which the agent deploys, in the namespace of the agent.
+	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// YAML and Kustomize select which contents are used, and how.
 	YAML          *YAMLOptions      `json:"yaml,omitempty"`
 	Kustomize     *KustomizeOptions `json:"kustomize,omitempty"`

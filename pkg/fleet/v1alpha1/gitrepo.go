@@ -48,9 +48,11 @@ type GitRepoSpec struct {
 	// +kubebuilder:validation:Schemaless
 	Bundles []json.RawMessage `json:"bundles,omitempty"`
 	// Targets select the clusters; without any, those of the ClusterGroup default.
-	Targets      []ClusterTarget `json:"targets,omitempty"`
-	RepoDeletion `json:",inline"`
-	Paused       bool `json:"paused,omitempty"`
+	Targets []ClusterTarget `json:"targets,omitempty"`
+	// ServiceAccount replaces that of the fleet.yaml.
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+	RepoDeletion   `json:",inline"`
+	Paused         bool `json:"paused,omitempty"`
 }
 
 // GitRepoStatus is the status of a GitRepo. Source: docs/fleet-behavior.md, 4.8.

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -17,26 +20,43 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// MayApply asks the server whether the user may patch objects of a kind in a namespace.
-func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace string) (bool, error) {
-	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "patch",
-			Group: kind.Group, Version: kind.Version, Resource: kind.Resource}}}
-	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SelfSubjectAccessReview"
+// MayApply asks the server whether a ServiceAccount, given by its user name, may patch objects of a kind in a namespace;
+// "" is the user of the client.
+func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace, user string) (bool, error) {
+	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "patch", Group: kind.Group,
+		Version: kind.Version, Resource: kind.Resource}
+	version := metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"}
+	resource, review := "selfsubjectaccessreviews", any(authorizationv1.SelfSubjectAccessReview{TypeMeta: version,
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}})
+	if user != "" {
+		version.Kind = "SubjectAccessReview"
+		resource, review = "subjectaccessreviews", authorizationv1.SubjectAccessReview{TypeMeta: version,
+			Spec: authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: attributes, User: user,
+				Groups: groupsOf(user)}}
+	}
 	body, err := json.Marshal(review)
 	if err != nil {
 		return false, err
 	}
-	answer, err := c.do(ctx, c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion),
-		"selfsubjectaccessreviews").
+	answer, err := c.do(ctx, c.client.Post().AbsPath(groupVersionPath(authorizationv1.SchemeGroupVersion), resource).
 		SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptAll).Body(body))
+	var answered struct {
+		Status authorizationv1.SubjectAccessReviewStatus `json:"status"`
+	}
 	if err == nil {
-		err = json.Unmarshal(answer, &review)
+		err = json.Unmarshal(answer, &answered)
 	}
 	if err != nil {
 		return false, fmt.Errorf("asking whether %s may be patched: %w", kind.Resource, err)
 	}
-	return review.Status.Allowed, nil
+	return answered.Status.Allowed, nil
+}
+
+// groupsOf returns the groups of a ServiceAccount, by its user name.
+func groupsOf(user string) []string {
+	account, _ := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, _, _ := strings.Cut(account, ":")
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
 }
 
 // Get reads one object.
@@ -47,10 +67,14 @@ func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (ob
 
 // DryRunApply returns the object as it would be if the manifest were applied, and the warnings of the server, which may
 // quote values. The server stores nothing. The manifest's kind must be one of Kinds.
-func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, manager string,
-	force bool) (after object.Content, warnings []string, err error) {
-	return c.content(ctx, at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
-		Param("fieldManager", manager).Param("force", strconv.FormatBool(force)).Param("dryRun", "All").Body(manifest))
+func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, as source.Apply) (
+	after object.Content, warnings []string, err error) {
+	request := at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
+		Param("fieldManager", as.Manager).Param("force", strconv.FormatBool(as.Force)).Param("dryRun", "All").Body(manifest)
+	if as.As != "" {
+		request.SetHeader(authenticationv1.ImpersonateUserHeader, as.As)
+	}
+	return c.content(ctx, request)
 }
 
 // content sends a request, and returns the object and the warnings in the answer.

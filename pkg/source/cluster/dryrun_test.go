@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,9 @@ var (
 	configMap = source.Kind{GroupVersionKind: configMapKind, Resource: "configmaps", Namespaced: true}
 	ref       = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "x", Name: "1"}
 )
+
+// checked are the options of the dry runs.
+var checked = source.Apply{Manager: "fleetdoctor-check", Force: true}
 
 const refPath = "/api/v1/namespaces/x/configmaps/1"
 
@@ -51,7 +55,7 @@ func TestDryRunApply(t *testing.T) {
 		recorded(t, &body, jsonAnswer(http.StatusOK, answered))(w, r)
 	}
 	s := serve(t, map[string][]answer{refPath: {warns}})
-	got, warnings, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest), "fleetdoctor-check", true)
+	got, warnings, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte(manifest), checked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +98,7 @@ func TestDryRunApplyOfKinds(t *testing.T) {
 		},
 	} {
 		s := serve(t, map[string][]answer{path: {jsonAnswer(http.StatusOK, map[string]any{"kind": test.ref.Kind})}})
-		_, _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}"), "fleetdoctor-check", true)
+		_, _, err := s.open().DryRunApply(t.Context(), test.kind, test.ref, []byte("{}"), checked)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -114,7 +118,7 @@ func TestDryRunApplyRefused(t *testing.T) {
 		metav1.StatusReasonNotFound:   {http.StatusNotFound, apierrors.IsNotFound},
 	} {
 		s := serve(t, map[string][]answer{refPath: {status(test.code, reason)}})
-		_, _, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
+		_, _, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"), checked)
 		if want := "server message: " + string(reason); !test.is(err) || err.Error() != want {
 			t.Errorf("%s: the error is %v, want %q", reason, err, want)
 		}
@@ -130,7 +134,7 @@ func TestWritesStay(t *testing.T) {
 	}
 	s := serve(t, map[string][]answer{refPath: times(2, redirect)})
 	c := s.open()
-	_, _, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"), "fleetdoctor-check", true)
+	_, _, dryRun := c.DryRunApply(t.Context(), configMap, ref, []byte("{}"), checked)
 	w := &cluster.Writer{Cluster: c, Manager: "test"}
 	_, patch := w.Patch(t.Context(), ref, []byte("{}"))
 	for what, err := range map[string]error{"a dry run": dryRun, "a patch": patch} {
@@ -161,6 +165,32 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestImpersonation checks how the rights of a ServiceAccount are asked for, and how they are used in a dry run.
+func TestImpersonation(t *testing.T) {
+	t.Parallel()
+	const user = "system:serviceaccount:agents:deployer"
+	const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+	var body string
+	s := serve(t, map[string][]answer{
+		path:    {recorded(t, &body, jsonAnswer(http.StatusCreated, authorizationv1.SubjectAccessReview{}))},
+		refPath: {jsonAnswer(http.StatusOK, map[string]any{"kind": "ConfigMap"})}})
+	if allowed, err := s.open().MayApply(t.Context(), configMap, "x", user); err != nil || allowed {
+		t.Errorf("allowed %t, %v", allowed, err)
+	}
+	want := `"user":"` + user + `","groups":["system:serviceaccounts","system:serviceaccounts:agents",` +
+		`"system:authenticated"]`
+	if !strings.Contains(body, want) {
+		t.Errorf("the review is %s, without %s", body, want)
+	}
+	as := source.Apply{Manager: "fleetagent", As: user}
+	if _, _, err := s.open().DryRunApply(t.Context(), configMap, ref, []byte("{}"), as); err != nil {
+		t.Error(err)
+	}
+	if got := s.headers[len(s.headers)-1].Get("Impersonate-User"); got != user {
+		t.Errorf("the dry run impersonates %q", got)
+	}
+}
+
 func TestMayApply(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -173,11 +203,11 @@ func TestMayApply(t *testing.T) {
 	c := s.open()
 	kind := source.Kind{GroupVersionKind: deploymentKind, Resource: "deployments", Namespaced: true}
 	for _, want := range []bool{true, false} {
-		if got, err := c.MayApply(t.Context(), kind, "x"); err != nil || got != want {
+		if got, err := c.MayApply(t.Context(), kind, "x", ""); err != nil || got != want {
 			t.Errorf("allowed %t: got %t, %v", want, got, err)
 		}
 	}
-	if _, err := c.MayApply(t.Context(), kind, "x"); !apierrors.IsForbidden(err) {
+	if _, err := c.MayApply(t.Context(), kind, "x", ""); !apierrors.IsForbidden(err) {
 		t.Errorf("the review is forbidden: error %v", err)
 	}
 	want := `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},` +

@@ -27,7 +27,7 @@ func TestNames(t *testing.T) {
 			{APIVersion: "v1", Kind: "ConfigMap", Namespace: name, Name: "x"},
 		} {
 			_, get := c.Get(t.Context(), configMap, r)
-			_, _, dryRun := c.DryRunApply(t.Context(), configMap, r, []byte("{}"), "fleetdoctor-check", true)
+			_, _, dryRun := c.DryRunApply(t.Context(), configMap, r, []byte("{}"), checked)
 			_, read := w.Read(t.Context(), r)
 			_, patch := w.Patch(t.Context(), r, []byte("{}"))
 			for what, err := range map[string]error{"get": get, "dry run": dryRun, "read": read, "patch": patch} {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// Accounts sets the ServiceAccounts with which agents deploy bundles. Those that could not be read are no gap: they are
+// part of the prediction.
+func (r *Reader) Accounts(ctx context.Context, deployments []*resolve.BundleDeployment) error {
+	var namespaces []string
+	for _, d := range deployments {
+		if agent := d.AgentNamespace(); agent != "" && !slices.Contains(namespaces, agent) {
+			namespaces = append(namespaces, agent)
+		}
+	}
+	if len(namespaces) == 0 {
+		return nil
+	}
+	slices.Sort(namespaces)
+	found := map[types.NamespacedName]bool{}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespaces: namespaces,
+		MetadataOnly: true}
+	cover, err := r.list(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err == nil {
+			found[types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] = true
+		}
+		return err
+	})
+	for _, d := range deployments {
+		d.SetAccount(found, cover)
+	}
+	return err
+}
