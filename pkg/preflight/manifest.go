@@ -3,6 +3,7 @@
 package preflight
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -18,6 +19,14 @@ import (
 
 // manifests reports what the manifests themselves show.
 func (r *rollout) manifests() {
+	for _, ref := range r.d.Twice {
+		r.add("Twice", &ref, "%s is in the manifest more than once, and not in the same way: after each deploy, Fleet "+
+			"reports it as modified", ref.Key()).
+			Remedies = advise("remove all but one of them from the bundle")
+	}
+	if len(r.d.Desired) == 0 {
+		r.noObjects()
+	}
 	for _, o := range r.d.Desired {
 		m, err := object.ReadMeta(o.Raw)
 		if err != nil {
@@ -85,6 +94,21 @@ func (r *rollout) statesVolume(o *evaluate.Object) bool {
 		var claim corev1.PersistentVolumeClaim
 		return d.Key() == o.Key() && object.Into(d.Raw, &claim) == nil && claim.Spec.VolumeName != ""
 	})
+}
+
+// noObjects reports a bundle without an object, which Fleet reports as ready.
+func (r *rollout) noObjects() {
+	dir := ""
+	if k := r.d.Options().Kustomize; k != nil {
+		dir = path.Clean(k.Dir)
+	}
+	if dir == ".." || strings.HasPrefix(dir, "../") {
+		r.add("NoObjects", nil, "the manifest has no object: kustomize.dir is %s, outside of the directory, of which "+
+			"only the files are in the bundle", dir).
+			Remedies = advise("move the kustomization into the directory, or the fleet.yaml above it")
+		return
+	}
+	r.add("NoObjects", nil, "the manifest has no object: Fleet deploys nothing, and reports the bundle as ready")
 }
 
 // notServed reports an object of a kind that the cluster does not serve. It returns false for any other object.

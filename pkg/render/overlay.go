@@ -70,6 +70,9 @@ func (b *bundle) applyOverlay(content map[string][]byte, name string) error {
 		content[target] = content[source]
 		replaced[target] = true
 	}
+	if len(replaced)+len(patches) == 0 {
+		b.note("there is no file in " + prefix + ": the overlay " + name + " changes nothing")
+	}
 	for _, source := range patches {
 		dir, base := path.Split(strings.TrimPrefix(source, prefix))
 		target := path.Join(dir, strings.Replace(base, "_patch.", ".", 1))

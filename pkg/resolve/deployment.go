@@ -26,6 +26,8 @@ type BundleDeployment struct {
 	From    DesiredFrom
 	// OtherVersions is true if duplicates are in different versions of a kind. Fleet counts each version.
 	OtherVersions bool
+	// Twice are the duplicates in the same version whose manifests differ.
+	Twice []object.Ref
 	// Rendering is the result of rendering the bundle; zero if it was not rendered.
 	Rendering Rendering
 	// Account is the ServiceAccount with which its agent deploys it; zero if it was not read.

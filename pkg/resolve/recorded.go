@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"slices"
 
@@ -97,11 +98,15 @@ func (d *BundleDeployment) earlier(before []*state.Record) {
 // namespace. otherVersions is true if duplicates are in different versions of a kind.
 func distinct(d *BundleDeployment, namespace string, objects []release.Object) (out []*Object, otherVersions bool) {
 	at := map[object.Key]int{}
+	d.Twice = nil
 	for _, o := range objects {
 		x := newObject(o, namespace, d.On.State.Namespaced)
 		x.Deployment = d
 		i, known := at[x.Key()]
 		if known {
+			if out[i].APIVersion == x.APIVersion && !bytes.Equal(out[i].Raw, x.Raw) {
+				d.Twice = append(d.Twice, x.Ref)
+			}
 			otherVersions = otherVersions || out[i].APIVersion != x.APIVersion
 			x.Index, out[i] = i, x
 			continue
