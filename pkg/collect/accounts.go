@@ -37,7 +37,7 @@ func (r *Reader) Accounts(ctx context.Context, deployments []*resolve.BundleDepl
 		return err
 	})
 	for _, d := range deployments {
-		d.SetAccount(found, cover)
+		d.Account = resolve.AccountOf(&d.Deployment, found, cover)
 	}
 	return err
 }

@@ -24,8 +24,8 @@ import (
 // Server makes dry runs of manifests. Nothing is stored.
 type Server interface {
 	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (source.Kind, error)
-	// MayApply reports whether a ServiceAccount, given by its user name, may patch objects of a kind in a namespace; "" is
-	// the user.
+	// MayApply reports whether a ServiceAccount, given by its user name, may patch objects of a kind in a namespace. ""
+	// is the user.
 	MayApply(ctx context.Context, kind source.Kind, namespace, user string) (bool, error)
 	// Get returns the live object.
 	Get(ctx context.Context, kind source.Kind, ref object.Ref) (object.Content, error)
@@ -136,7 +136,7 @@ func (q *asking) try(ctx context.Context, o evaluate.Question) evaluate.Trial {
 		}
 		switch allowed, err := q.mayApply(ctx, kind, o.Namespace, as.As); {
 		case err != nil:
-			return evaluate.Trial{NotAsked: "you may neither impersonate its ServiceAccount nor ask for the rights of that"}
+			return evaluate.Trial{NotAsked: "you may neither impersonate its ServiceAccount nor ask for its rights"}
 		case !allowed:
 			return evaluate.Trial{Refusal: "User " + strconv.Quote(as.As) + " cannot patch " + kind.Resource}
 		}

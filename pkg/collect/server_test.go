@@ -37,8 +37,8 @@ func (s answering) Get(context.Context, source.Kind, object.Ref) (object.Content
 	return nil, s.err
 }
 
-func (s answering) DryRunApply(context.Context, source.Kind, object.Ref, []byte, source.Apply) (object.Content, []string,
-	error) {
+func (s answering) DryRunApply(context.Context, source.Kind, object.Ref, []byte, source.Apply) (object.Content,
+	[]string, error) {
 	return nil, s.warnings, s.err
 }
 
@@ -65,8 +65,8 @@ func TestTry(t *testing.T) {
 		{status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 			`failed calling webhook "check.example.com": hunter2`),
 			evaluate.Trial{NotAsked: "the request failed: it answers with status 503"}},
-		{failed("failed to create typed patch object: .data: expected map"),
-			evaluate.Trial{Refusal: "Internal error occurred: failed to create typed patch object: .data: expected map"}},
+		{failed("failed to create typed patch object: .data"),
+			evaluate.Trial{Refusal: "Internal error occurred: failed to create typed patch object: .data"}},
 		{apierrors.NewInvalid(invalid, "a", nil), evaluate.Trial{Refusal: `ConfigMap "a" is invalid`}},
 		{apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a",
 			errors.New(`User "u" cannot create`)), evaluate.Trial{NotAsked: "you may not create the object"}},

@@ -32,8 +32,11 @@ var fixedFields = map[schema.GroupKind][]fixed{
 		except: []string{".spec.replicas", ".spec.ordinals", ".spec.template", ".spec.updateStrategy",
 			".spec.revisionHistoryLimit", ".spec.persistentVolumeClaimRetentionPolicy", ".spec.minReadySeconds"}}},
 	{Group: "batch", Kind: "Job"}: {
-		{paths: []string{".spec.selector", ".spec.completionMode", ".spec.podFailurePolicy", ".spec.backoffLimitPerIndex"}},
-		{paths: []string{".spec.template"}, in: func(live map[string]any) bool { return !isTrue(live, "spec", "suspend") }},
+		{paths: []string{".spec.selector", ".spec.completionMode", ".spec.podFailurePolicy",
+			".spec.backoffLimitPerIndex"}},
+		{paths: []string{".spec.template"}, in: func(live map[string]any) bool {
+			return !isTrue(live, "spec", "suspend")
+		}},
 		{paths: []string{".spec.completions"}, in: func(live map[string]any) bool {
 			return at(live, "spec", "completionMode") != "Indexed"
 		}}},

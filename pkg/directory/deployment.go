@@ -138,6 +138,15 @@ func (d *Deployment) DeploymentNamespace() string {
 	return d.On.State.AgentSecrets[d.Agent]
 }
 
+// AgentNamespace is the namespace of the agent that deploys it, also before there is a BundleDeployment; empty if it is
+// not known.
+func (d *Deployment) AgentNamespace() string {
+	if d.Agent != "" || d.On == nil {
+		return d.Agent
+	}
+	return d.On.AgentOf(d.DeploymentNamespace())
+}
+
 // ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that
 // is read; empty if it is not known.
 func (d *Deployment) ClusterKey() string {

@@ -70,9 +70,11 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
 		r.c.Quote(words, quotes...))
 	switch {
+	case r.d.Account.User() != "" && strings.Contains(words, `User "`+r.d.Account.User()+`" cannot`):
+		item.Remedies = advise("give that ServiceAccount the right, with a role and a binding")
 	case strings.HasPrefix(words, evaluate.WebhookFailed):
-		item.Remedies = advise("make the server of the webhook answer, or remove its configuration: until then, the API " +
-			"server refuses the object")
+		item.Remedies = advise("make the server of the webhook answer, or remove its configuration: until then, the " +
+			"API server refuses the object")
 	case len(r.d.Conflicting(o.Differences)) > 0:
 		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	case o.State != evaluate.Missing && check.Immutable(words):
@@ -93,8 +95,8 @@ func (r *rollout) immutable(o *evaluate.Object) *report.PreflightItem {
 	if o.Trial.Accepted || o.Live == nil || len(o.Live.Fixed) == 0 {
 		return nil
 	}
-	item := r.add("Immutable", &o.Ref, "%s exists with another value of %s, which is immutable: the API server refuses "+
-		"the deploy", o.Key(), strings.Join(o.Live.Fixed, ", "))
+	item := r.add("Immutable", &o.Ref, "%s exists with another value of %s, which is immutable: the API server "+
+		"refuses the deploy", o.Key(), strings.Join(o.Live.Fixed, ", "))
 	item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
 	return item
 }

@@ -213,8 +213,8 @@ func (r *rollout) account() {
 	switch {
 	case a.Missing:
 		r.addAs(rule, nil, "looking up service account %s: ServiceAccount %q not found: every deploy fails", a, a.Name).
-			Remedies = advise("create the ServiceAccount, with the rights that the bundle needs, or correct serviceAccount " +
-			"in the fleet.yaml or the GitRepo")
+			Remedies = advise("create the ServiceAccount, with the rights that the bundle needs, or correct " +
+			"serviceAccount in the fleet.yaml or the GitRepo")
 	case a.Unread != "":
 		rule.Severity, rule.Verdict = report.Warning, report.VerdictUnknown
 		r.addAs(rule, nil, "whether the ServiceAccount %s exists is not known: %s", a, a.Unread)
@@ -256,8 +256,8 @@ func (r *rollout) dependsOn() {
 	}
 }
 
-// circle returns those of its dependencies over which a bundle depends on a circle of bundles of the same directory that
-// are not deployed yet. later are all of its dependencies that are not.
+// circle returns those of its dependencies over which a bundle depends on a circle of bundles of the same directory
+// that are not deployed yet. later are all of its dependencies that are not.
 func (r *rollout) circle(later []string, siblings []*directory.Deployment) []string {
 	if acceptsStates(&r.d.Deployment) {
 		return nil

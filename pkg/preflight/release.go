@@ -9,7 +9,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -101,20 +100,21 @@ func (r *rollout) inUse(last *state.Record) {
 // deletions reports the objects of the release that are not in the bundle.
 // notBuilt reports the objects of the present release whose kinds are not served any more: Helm reads its manifest before
 // it upgrades the release.
+// notBuilt reports the objects of the present release whose kinds are not served any more: Helm reads its manifest
+// before it upgrades the release.
 func (r *rollout) notBuilt() {
 	d := r.d
 	if r.Action != report.RolloutUpgrade || d.Release.Release() != d.Ownership.Release() {
 		return
 	}
 	for _, o := range d.Removed {
-		_, why, served := d.On.State.Kinds.Lookup(o.GroupVersionKind())
 		desired := slices.ContainsFunc(d.Desired, func(x *resolve.Object) bool { return x.Ref == o.Ref })
-		if served || desired || why.Reason != source.KindNotServed { // a desired object has an item of its own
+		if desired || !d.On.State.NotServed(o.GroupVersionKind()) { // a desired object has an item of its own
 			continue
 		}
-		r.add("KindNotServed", &o.Ref, "%s is in release %s in version %s, which the cluster does not serve any more: Helm "+
-			"refuses every upgrade (\"unable to build kubernetes objects from current release manifest\")", o.Key(),
-			d.Release.Release(), o.APIVersion).
+		r.add("KindNotServed", &o.Ref, "%s is in release %s in version %s, which the cluster does not serve any more: "+
+			"Helm refuses every upgrade (\"unable to build kubernetes objects from current release manifest\")",
+			o.Key(), d.Release.Release(), o.APIVersion).
 			Remedies = advise("serve that version again until the bundle is deployed without it")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -30,29 +31,20 @@ func (a Account) User() string {
 	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
 }
 
-// AgentNamespace is the namespace of the agent that deploys a bundle, also before there is a BundleDeployment; empty if
-// it is not known.
-func (d *BundleDeployment) AgentNamespace() string {
-	if d.Agent != "" || d.On == nil {
-		return d.Agent
-	}
-	return d.On.AgentOf(d.DeploymentNamespace())
-}
-
-// SetAccount sets the ServiceAccount. found are those of the agents' namespaces that cover says were read. Source:
-// docs/fleet-behavior.md, 4.9.
-func (d *BundleDeployment) SetAccount(found map[types.NamespacedName]bool, cover source.Coverage) {
+// AccountOf returns the ServiceAccount of a bundle. found are those of the agents' namespaces that cover says were read.
+// Source: docs/fleet-behavior.md, 4.9.
+func AccountOf(d *directory.Deployment, found map[types.NamespacedName]bool, cover source.Coverage) Account {
 	named, agent := d.Options().ServiceAccount, d.AgentNamespace()
 	a := Account{NamespacedName: types.NamespacedName{Namespace: agent, Name: cmp.Or(named, defaultAccount)}}
 	why, read := cover.Of(agent)
 	switch {
 	case agent == "" || named == "" && !found[a.NamespacedName]:
-		return
+		return Account{}
 	case found[a.NamespacedName]:
 	case read:
 		a.Missing = true
 	default:
 		a.Unread = cmp.Or(why.Detail, string(why.Reason))
 	}
-	d.Account = a
+	return a
 }

@@ -60,6 +60,12 @@ func (c *Cluster) Namespaced(gvk schema.GroupVersionKind) bool {
 	return !object.ClusterScoped(gvk.GroupKind())
 }
 
+// NotServed reports whether it is known that the cluster does not serve a kind in this version.
+func (c *Cluster) NotServed(gvk schema.GroupVersionKind) bool {
+	_, why, served := c.Kinds.Lookup(gvk)
+	return !served && why.Reason == source.KindNotServed
+}
+
 // AddAgentSecret adds the Secret with the namespace of an agent's BundleDeployments, given as JSON. Only the name of
 // that namespace is read.
 func (c *Cluster) AddAgentSecret(raw []byte) error {

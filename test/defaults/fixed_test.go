@@ -41,23 +41,27 @@ var fixedFields = []struct {
 	{`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: fixed}, spec: {` + claim + `}}`,
 		[]string{`spec: {accessModes: [ReadWriteMany]}`, `spec: {storageClassName: t}`, `spec: {volumeName: v}`,
 			`metadata: {labels: {a: b}}`}},
-	{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: fixed}, spec: {selector: {matchLabels: {a: b}}, template: ` +
-		pods + `}}`, []string{`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`,
-		`spec: {replicas: 2}`, `spec: {template: {metadata: {labels: {c: d}}}}`}},
-	{`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: fixed}, spec: {selector: {matchLabels: {a: b}}, template: ` +
-		pods + `}}`, []string{`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`}},
-	{`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: fixed}, spec: {selector: {matchLabels: {a: b}}, template: ` +
-		pods + `}}`, []string{`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`}},
+	{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: fixed}, spec: {selector: {matchLabels: {a: b}}, ` +
+		`template: ` + pods + `}}`,
+		[]string{`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`,
+			`spec: {replicas: 2}`, `spec: {template: {metadata: {labels: {c: d}}}}`}},
+	{`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: fixed}, spec: {selector: {matchLabels: {a: b}}, ` +
+		`template: ` + pods + `}}`,
+		[]string{`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`}},
+	{`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: fixed}, spec: {selector: {matchLabels: {a: b}}, ` +
+		`template: ` + pods + `}}`,
+		[]string{`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`}},
 	{`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: fixed}, spec: {serviceName: s, selector: ` +
 		`{matchLabels: {a: b}}, template: ` + pods + `, volumeClaimTemplates: [{metadata: {name: v}, spec: {` + claim +
 		`}}]}}`, []string{`spec: {serviceName: t}`, `spec: {podManagementPolicy: Parallel}`,
-		`spec: {volumeClaimTemplates: [{metadata: {name: v}, spec: {accessModes: [ReadWriteOnce], storageClassName: s, ` +
-			`resources: {requests: {storage: 2Gi}}}}]}`,
+		`spec: {volumeClaimTemplates: [{metadata: {name: v}, spec: {accessModes: [ReadWriteOnce], ` +
+			`storageClassName: s, resources: {requests: {storage: 2Gi}}}}]}`,
 		`spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}}}`,
 		`spec: {replicas: 2, ordinals: {start: 1}, minReadySeconds: 5, revisionHistoryLimit: 3, ` +
-			`updateStrategy: {rollingUpdate: {partition: 1}}, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, ` +
-			`whenScaled: Delete}, template: {metadata: {labels: {c: d}}}}`}},
-	{`{apiVersion: batch/v1, kind: Job, metadata: {name: fixed}, spec: {completions: 2, template: {spec: {` + job + `}}}}`,
+			`updateStrategy: {rollingUpdate: {partition: 1}}, persistentVolumeClaimRetentionPolicy: ` +
+			`{whenDeleted: Delete, whenScaled: Delete}, template: {metadata: {labels: {c: d}}}}`}},
+	{`{apiVersion: batch/v1, kind: Job, metadata: {name: fixed}, spec: {completions: 2, template: {spec: {` + job +
+		`}}}}`,
 		[]string{`spec: {template: {spec: {containers: [{name: c, image: j}]}}}`, `spec: {completions: 3}`,
 			`spec: {completionMode: Indexed}`, `spec: {parallelism: 3}`, `spec: {backoffLimit: 3}`,
 			`spec: {template: {metadata: {labels: {a: b}}}}`}},
@@ -102,8 +106,8 @@ func TestFixed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = shared.Client().Patch(t.Context(), live.DeepCopy(), client.RawPatch("application/merge-patch+json", patch),
-				client.DryRunAll)
+			err = shared.Client().Patch(t.Context(), live.DeepCopy(),
+				client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
 			if err != nil && !apierrors.IsInvalid(err) {
 				t.Fatalf("%s: %v", change, err)
 			}
@@ -113,7 +117,8 @@ func TestFixed(t *testing.T) {
 				refused = refused || compare.Fixed(object.GroupVersionKind().GroupKind(), d, live.Object)
 			}
 			if refused != (err != nil) {
-				t.Errorf("%s %s: %s: refused %t, the server: %v", object.GetKind(), object.GetName(), change, refused, err)
+				t.Errorf("%s %s: %s: refused %t, the server: %v", object.GetKind(), object.GetName(), change, refused,
+					err)
 			}
 		}
 	}

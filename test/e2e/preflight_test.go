@@ -284,8 +284,8 @@ func TestPreflightRecordNotServed(t *testing.T) {
 	}
 }
 
-// TestPreflightServiceAccount checks that the ServiceAccount of a bundle must exist, and that its rights count, not those
-// of the user: by impersonation, or by access reviews.
+// TestPreflightServiceAccount checks that the ServiceAccount of a bundle must exist, and that its rights count, not
+// those of the user: by impersonation, or by access reviews.
 func TestPreflightServiceAccount(t *testing.T) {
 	f := newFleet(t, shared)
 	dir := directory(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
@@ -304,6 +304,7 @@ func TestPreflightServiceAccount(t *testing.T) {
 	status, r = f.preflight("-f", dir)
 	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
 	expectContains(t, "the message", r.Items[0].Message, `User "`+user+`" cannot patch resource "configmaps"`)
+	expectContains(t, "the remediation", r.Items[0].Remediation, "give that ServiceAccount the right")
 	reviewer := f.user("reviewer", rule("*", "*", "get", "list", "patch"), rule("", "configmaps", "create"),
 		rule("authorization.k8s.io", "subjectaccessreviews", "create"))
 	status, r = f.preflight("-f", dir, "--kubeconfig", reviewer)

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// MayApply asks the server whether a ServiceAccount, given by its user name, may patch objects of a kind in a namespace;
-// "" is the user of the client.
+// MayApply asks the server whether a ServiceAccount, given by its user name, may patch objects of a kind in a
+// namespace. "" is the user of the client.
 func (c *Cluster) MayApply(ctx context.Context, kind source.Kind, namespace, user string) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "patch", Group: kind.Group,
 		Version: kind.Version, Resource: kind.Resource}
@@ -70,7 +70,8 @@ func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (ob
 func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, as source.Apply) (
 	after object.Content, warnings []string, err error) {
 	request := at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
-		Param("fieldManager", as.Manager).Param("force", strconv.FormatBool(as.Force)).Param("dryRun", "All").Body(manifest)
+		Param("fieldManager", as.Manager).Param("force", strconv.FormatBool(as.Force)).Param("dryRun", "All").
+		Body(manifest)
 	if as.As != "" {
 		request.SetHeader(authenticationv1.ImpersonateUserHeader, as.As)
 	}
