@@ -20,6 +20,8 @@ func TestMergeOptions(t *testing.T) {
 		{name: "texts", base: `{"defaultNamespace":"a","namespace":"b","forceSyncGeneration":1}`,
 			over: `{"namespace":"c","forceSyncGeneration":2}`,
 			want: `{"defaultNamespace":"a","namespace":"c","forceSyncGeneration":2}`},
+		{name: "a ServiceAccount", base: `{"serviceAccount":"a"}`, over: `{"serviceAccount":"b"}`,
+			want: `{"serviceAccount":"b"}`},
 		{name: "values", base: `{"helm":{"values":{"m":{"a":1,"b":2},"l":[1,2]}}}`,
 			over: `{"helm":{"values":{"m":{"b":3,"c":{}},"l":[3]}}}`,
 			want: `{"helm":{"values":{"l":[3],"m":{"a":1,"b":3,"c":{}}}}}`},
