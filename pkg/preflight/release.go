@@ -97,9 +97,6 @@ func (r *rollout) inUse(last *state.Record) {
 		r.c.Commands.History(last.Name))
 }
 
-// deletions reports the objects of the release that are not in the bundle.
-// notBuilt reports the objects of the present release whose kinds are not served any more: Helm reads its manifest before
-// it upgrades the release.
 // notBuilt reports the objects of the present release whose kinds are not served any more: Helm reads its manifest
 // before it upgrades the release.
 func (r *rollout) notBuilt() {
@@ -119,7 +116,7 @@ func (r *rollout) notBuilt() {
 	}
 }
 
-// deletions reports the objects of the release that are no longer in the bundle.
+// deletions reports the objects of the release that are not in the bundle.
 func (r *rollout) deletions() {
 	d := r.d
 	if d.Release.Release() == d.Ownership.Release() { // otherwise, the garbage collection deletes them
