@@ -164,7 +164,7 @@ func (in *Input) ignored(o v1alpha1.Object, f *Finding) bool {
 func (in *Input) neverProcessed(o v1alpha1.Object, f *Finding) bool {
 	b, ok := o.(*v1alpha1.Bundle)
 	created := o.GetCreationTimestamp().Time
-	if !ok || in.Processed(b) || created.IsZero() || !in.LongAgo(created) {
+	if !ok || in.Processed(b) || !in.LongAgo(created) {
 		return false
 	}
 	f.Aspect = "never"
