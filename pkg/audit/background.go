@@ -130,14 +130,6 @@ func (r *Reading) namespaces(ctx context.Context, b *background) {
 	}
 }
 
-// controllers reads the controllers that must remove finalizers. Predictions do not need them.
-func (r *Reading) controllers(ctx context.Context, f *state.Fleet) error {
-	if r.options.Predict {
-		return nil
-	}
-	return r.Controllers(ctx, f)
-}
-
 // hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they
 // are complete after wait.
 func (r *Reading) hide(b *background) {

@@ -149,7 +149,7 @@ func (s *Standing) evaluate(ctx context.Context, b *background) error {
 	}
 	s.rest = rest
 	r.Gaps = slices.Concat(r.Gaps, rest.gaps, r.stateGaps(placed(s.scope)))
-	return r.controllers(ctx, &rest.fleet)
+	return r.Controllers(ctx, &rest.fleet)
 }
 
 // result returns the present result.

@@ -130,6 +130,11 @@ func (s *Step) nameOf() string {
 // key is "namespace/name" of what a step is about, or "name".
 func (s *Step) key() string { return strings.TrimPrefix(s.Object.Namespace+"/"+s.Object.Name, "/") }
 
+// Holds reports whether it is certain that a rollout holds back a newer deployment.
+func (s *Step) Holds() bool {
+	return s.Kind == StepRollout && s.Limit != "" && s.Limit != targeting.NotHeld
+}
+
 // isAbout reports whether a step is about a bundle deployment.
 func (s *Step) isAbout(d *directory.Deployment) bool { return s.Of != nil && s.Of.ID() == d.ID() }
 

@@ -83,6 +83,15 @@ func (c *Causes) recordStep(e *evaluate.BundleDeployment, t directory.RecordProb
 	return s
 }
 
+// FailedCorrection returns the finding about the last correction of drift, if that failed.
+func (in *Input) FailedCorrection(e *evaluate.BundleDeployment) (Finding, bool) {
+	if !failedCorrections(e) {
+		return Finding{}, false
+	}
+	failure, _ := lastFailure(e)
+	return in.recordProblem(e, failure), true
+}
+
 // failedCorrection returns the cause of a deployment whose drift its agent fails to correct.
 func (c *Causes) failedCorrection(e *evaluate.BundleDeployment) Cause {
 	failure, _ := lastFailure(e)

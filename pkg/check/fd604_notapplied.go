@@ -87,7 +87,7 @@ func (in *Input) mayReport(namespace string) bool {
 // heldBack reports that a rollout does not update a bundle deployment.
 func (in *pass) heldBack(d *evaluate.BundleDeployment, steps []Step) {
 	step := steps[0]
-	if step.Limit == "" || step.Limit == targeting.NotHeld || d.BD.Spec.DeploymentID == "" {
+	if !step.Holds() || d.BD.Spec.DeploymentID == "" {
 		return // the limits are not known, or the controller updates it with its next run
 	}
 	f := onDeployment(d, "%s is not updated: %s", d.Key(), step.Message)

@@ -148,7 +148,7 @@ func program(words []string, c *cases.Capture) error {
 	if name == "" && len(rest) > 2 {
 		name = rest[2]
 	}
-	if name == "" && rest[0] == "get" {
+	if name == "" && slices.Contains([]string{"get", "describe"}, rest[0]) {
 		return nil // a list
 	}
 	return exists(c, namespace, kind, name)

@@ -29,7 +29,7 @@ import (
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of
 // bundles that are known to be deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
-	dependencies := dependency.New(c.Desired.Directory)
+	dependencies, causes := dependency.New(c.Desired.Directory), c.Causes()
 	for _, d := range c.Deployments {
 		if d.OnOtherCluster {
 			elsewhere++
@@ -39,7 +39,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 			elsewhere += len(d.Files.Elsewhere)
 			continue
 		}
-		r := &rollout{c: c, d: d, dependencies: dependencies, notAsked: map[string]int{},
+		r := &rollout{c: c, d: d, dependencies: dependencies, causes: causes, notAsked: map[string]int{},
 			renamed: map[object.Key]bool{}, Rollout: report.Rollout{
 				Namespace: d.Namespace, Name: d.Name, Cluster: d.ClusterKey(), Bundle: d.Bundle, GitRepo: d.GitRepo,
 				HelmOp: d.HelmOp,
@@ -60,6 +60,7 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 func (r *rollout) predict() {
 	r.failed()
 	r.parents()
+	r.held()
 	r.paused()
 	r.refusals()
 	r.names()
@@ -154,12 +155,34 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 	return ""
 }
 
-// failed reports that the last deploy of the same deployment failed: the next one fails too, until the cause is gone.
+// failed reports that the last deploy of the same deployment failed, or the last correction of drift: the next one fails
+// too, until the cause is gone.
 func (r *rollout) failed() {
 	if condition := FailedDeploy(r.d); condition != "" {
 		r.add("LastDeployFailed", nil, "the last deploy of the present deployment failed%s",
 			r.c.SaidOf(&r.d.Deployment, condition))
+		return
 	}
+	if f, failed := r.c.FailedCorrection(r.d); failed {
+		r.add("LastDeployFailed", nil, "the last correction of drift failed: %s", f.Message).Remedies = f.Remedies
+	}
+}
+
+// held reports that a rollout holds back a newer deployment.
+func (r *rollout) held() {
+	if r.d.BD == nil || r.d.FromFiles() {
+		return
+	}
+	steps := r.causes.Blocked(&r.d.Deployment)
+	if len(steps) == 0 || !steps[0].Holds() {
+		return
+	}
+	s := steps[0]
+	item := r.add("RolloutHeld", nil, "%s", s.Message)
+	if len(s.Clusters) > 0 {
+		item.Message += ": " + facts.List(s.Clusters)
+	}
+	item.Remedies = s.Next
 }
 
 // retry adds how Fleet tries a failed deploy again. Another installation has no effect as long as something is

@@ -21,6 +21,7 @@ type rollout struct {
 	d *evaluate.BundleDeployment
 
 	dependencies *dependency.Index
+	causes       *check.Causes
 	// takes reports whether Helm takes over existing objects.
 	takes bool
 	// notAsked counts the objects about which the API server was not asked, by the reason.
