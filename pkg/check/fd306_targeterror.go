@@ -25,6 +25,7 @@ func (in *pass) targetError() {
 var (
 	errorCluster = regexp.MustCompile(`\bcluster ([a-z0-9]\S*) in namespace ([a-z0-9][a-z0-9-]*):`)
 	errorKey     = regexp.MustCompile(`map has no entry for key "([^"]{1,253})"`)
+	undefined    = regexp.MustCompile(`function "[^"]{1,253}" not defined`)
 	errorField   = regexp.MustCompile(`at <\.(Cluster\w+)`)
 	templateStep = regexp.MustCompile(`failed to (parse|render|interpret)\b`)
 )
@@ -43,6 +44,9 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 			facts.Key(b))
 		f.Remedies = get(b.Namespace, "bundles", b.Name, " -o jsonpath='{.spec.targets}'",
 			"prints the targets of the bundle")
+		if said := in.Said(b, "Ready"); said != "" {
+			f.say("Fleet reports%s", said)
+		}
 		return f, true
 	}
 	message, failed := facts.BundleError(b)
@@ -63,6 +67,10 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 		f.Evidence = in.labelNow(namespace, name, where, missing[1])
 		f.Remedies = append([]remedy.Remedy{remedy.Advise("give cluster %s the %s %s, or give the template of the "+
 			"values a default", f.Cluster, where, missing[1])}, f.Remedies...)
+	}
+	if undefined.MatchString(message) {
+		f.Remedies = append([]remedy.Remedy{remedy.Advise("set helm.disablePreProcess in the fleet.yaml, if what stands " +
+			"between ${ and } is no template of Fleet")}, f.Remedies...)
 	}
 	f.Evidence = append(f.Evidence, "Fleet reports"+in.Said(b, "Ready"))
 	return f, true

@@ -63,8 +63,9 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 	secret := directory.SecretRef(t.Record)
 	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
 	f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
-	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID {
-		f.Follows = originsAt(&d.Deployment, "FD604") // each try adds a revision, and the oldest one is removed
+	if ofRefusedDeploy(d, t) {
+		f.Follows = originsAt(&d.Deployment, "FD604")
+		f.Remedies = only(in.Commands.ShowCauses(&d.Deployment))
 	}
 	switch {
 	case t.Status == release.StatusFailed:
@@ -81,6 +82,16 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		}
 	}
 	return f
+}
+
+// ofRefusedDeploy reports whether a problem of a release is one of a deploy that its agent tries again and again: each
+// try adds a revision, and the oldest one is removed. FD604 reports why it fails.
+func ofRefusedDeploy(d *evaluate.BundleDeployment, t directory.RecordProblem) bool {
+	if t.Status != pruned && t.Status != release.StatusFailed || d.BD == nil {
+		return false
+	}
+	waits := d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
+	return waits && facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Status == "False"
 }
 
 // addFailure adds what a failed revision means. FD604 reports the last deploy if it failed.
