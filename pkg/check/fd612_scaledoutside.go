@@ -28,6 +28,7 @@ func (in *pass) scaledOutside(d *evaluate.BundleDeployment, o *evaluate.Object) 
 	}
 	f := about(d, o.Ref, "an autoscaler scales %s, and Fleet reports it as modified: it knows only autoscalers of the "+
 		"same bundle", o.Key())
-	in.report(f, remedy.Advise("leave replicas out of the manifest, or exclude /spec/replicas of the object in "+
-		"diff.comparePatches of the fleet.yaml"))
+	in.report(f, remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+		"prints the rule that excludes /spec/replicas, for diff.comparePatches in the fleet.yaml; leaving replicas out of "+
+			"the manifest does the same"))
 }

@@ -32,7 +32,7 @@ const jobsHead = `# A Job that is missing, because it was deleted when it had fi
 // those for which there is no rule.
 func Write(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
-	bundles := collect(a.BundleDeployments)
+	bundles := collect(a.BundleDeployments, a.Findings)
 	if len(bundles) == 0 {
 		b.WriteString("# No object is modified.\n")
 	} else {
@@ -76,7 +76,7 @@ type field struct {
 	cluster string
 }
 
-func collect(deployments []report.BundleDeployment) map[string]*bundle {
+func collect(deployments []report.BundleDeployment, findings []report.Finding) map[string]*bundle {
 	out := map[string]*bundle{}
 	for _, bd := range deployments {
 		name := cmp.Or(bd.Bundle, bd.Key())
@@ -91,6 +91,12 @@ func collect(deployments []report.BundleDeployment) map[string]*bundle {
 			case finishes(r) && bd.DesiredFrom == "release":
 				out[name].jobs[r.Ref] = append(out[name].jobs[r.Ref], bd.Cluster)
 			}
+		}
+	}
+	for i := range findings {
+		if f := &findings[i]; f.Code == "FD612" && out[f.Bundle] != nil { // Fleet reports its replicas as modified
+			out[f.Bundle].add(report.Resource{Ref: f.Object, Differences: []report.Difference{{Path: ".spec.replicas",
+				Pointer: "/spec/replicas"}}}, f.Cluster)
 		}
 	}
 	maps.DeleteFunc(out, func(_ string, b *bundle) bool { return len(b.objects)+len(b.jobs) == 0 })

@@ -121,10 +121,11 @@ labels: {any: label}
 			Options: v1alpha1.Options{DefaultNamespace: "a",
 				Helm: &v1alpha1.HelmOptions{Values: []byte(`{"anything":"goes"}`)},
 				Diff: &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1"}}}},
-			Notes: []string{"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it",
-				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it",
+			Notes: []string{"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it: it knows namespace",
+				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it: it knows " +
+					"takeOwnership",
 				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and " +
-					"ignores it",
+					"ignores it: it knows releaseName",
 				"fleet.yaml, line 10: Fleet does not know the key targetCustomizations[0].clusterLabels and " +
 					"ignores it"}}},
 		{name: "not a map", options: repo, files: map[string]string{"fleet.yaml": "hunter2"},

@@ -6,9 +6,12 @@ import (
 	_ "embed" // keys.yaml
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/agnivade/levenshtein"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -27,8 +30,12 @@ var knownKeys = sync.OnceValue(func() (known struct{ Bundle, Target keys }) {
 // unknownKeys returns a note for each key of a fleet.yaml that Fleet ignores, with the line.
 func unknownKeys(file string, root *yaml.Node) []string {
 	var out []string
-	report := func(path string, n *yaml.Node) {
-		out = append(out, fmt.Sprintf("%s, line %d: Fleet does not know the key %s and ignores it", file, n.Line, path))
+	report := func(path string, n *yaml.Node, meant string) {
+		note := fmt.Sprintf("%s, line %d: Fleet does not know the key %s and ignores it", file, n.Line, path)
+		if meant != "" {
+			note += ": it knows " + meant
+		}
+		out = append(out, note)
 	}
 	walk(root, "", knownKeys().Bundle, report)
 	for key, value := range pairs(root) {
@@ -42,7 +49,7 @@ func unknownKeys(file string, root *yaml.Node) []string {
 }
 
 // walk reports the unknown keys of a map and of the maps in it. Fleet ignores the case of keys.
-func walk(n *yaml.Node, path string, known keys, report func(path string, n *yaml.Node)) {
+func walk(n *yaml.Node, path string, known keys, report func(path string, n *yaml.Node, meant string)) {
 	for key, value := range pairs(n) {
 		found := key.Tag == "!!merge"
 		for name, below := range known {
@@ -53,9 +60,23 @@ func walk(n *yaml.Node, path string, known keys, report func(path string, n *yam
 			}
 		}
 		if !found {
-			report(path+key.Value, key)
+			report(path+key.Value, key, nearest(key.Value, known))
 		}
 	}
+}
+
+// mostEdits is the number of letters in which a key may differ from the one that was meant.
+const mostEdits = 2
+
+// nearest returns the known key that differs in a few letters from one that is not known; empty without one.
+func nearest(word string, known keys) string {
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		edits := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(name))
+		if edits <= mostEdits && edits < len(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // lineOfField returns the line of a field, given by its path in an error of encoding/json: "helm.chart". It returns 0
