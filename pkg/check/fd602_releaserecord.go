@@ -102,7 +102,12 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 			f.sayIf(other.Status == pruned, other.Detail)
 		}
 	}
-	if fix, ok := in.byHand(d, t.Reported); ok {
+	fix, ok := in.byHand(d, t.Reported)
+	waits := d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
+	switch {
+	case ok && waits: // the agent tries it again and again
+		f.Remedies = []remedy.Remedy{fix, in.TryNow(&d.Deployment)}
+	case ok:
 		f.Remedies = append([]remedy.Remedy{fix}, f.Remedies...)
 	}
 }

@@ -47,7 +47,7 @@ var reportRemedies = []struct {
 	path    []string
 	value   any
 }{
-	{"paused", 1, "gitrepo/shop", "FD607", deploymentOf("shop-app"), []string{" patch bundle.fleet"},
+	{"paused", 1, "gitrepo/shop", "FD613", "bundle.fleet.cattle.io fleet-local/shop-app", []string{" patch bundle.fleet"},
 		fleetObject("Bundle", "fleet-local", "shop-app"), []string{"spec", "paused"}, false},
 	{"values-from", 1, "gitrepo/shop", "FD604", deploymentOf("shop-app"), []string{" annotate bundledeployments"},
 		fleetObject("BundleDeployment", "cluster-local", "shop-app"), reconcile, nil},

@@ -24,8 +24,8 @@ type Registration struct {
 	// others are the registrations in the namespace with a clientID that no Cluster had, so that the controller made
 	// one for it.
 	others []*v1alpha1.ClusterRegistration
-	// read is true if all registrations in the namespace were read.
-	read bool
+	// registers is true if the agent registers itself, and read if all registrations in the namespace were read.
+	registers, read bool
 }
 
 // RegistrationOf returns how the agent of a Cluster registers itself.
@@ -35,7 +35,7 @@ func (f *Facts) RegistrationOf(c *v1alpha1.Cluster) Registration {
 	if id == "" || imported || Deleting(c) {
 		return Registration{}
 	}
-	out := Registration{read: f.Read(state.ClusterRegistration, c.Namespace)}
+	out := Registration{registers: true, read: f.Read(state.ClusterRegistration, c.Namespace)}
 	for _, o := range f.Desired.Fleet.Clusters {
 		if o != c && o.Namespace == c.Namespace && o.Spec.ClientID == id {
 			out.Same = append(out.Same, o.Name)
@@ -79,7 +79,7 @@ func (r Registration) of(c *v1alpha1.Cluster) string {
 // nothing.
 func (r Registration) Why(c *v1alpha1.Cluster) string {
 	switch {
-	case c.Spec.ClientID == "" || !r.read && r.Found == nil:
+	case !r.registers || !r.read && r.Found == nil:
 		return ""
 	case r.Found == nil:
 		return fmt.Sprintf("no ClusterRegistration in namespace %s has its clientID %q", c.Namespace, c.Spec.ClientID)
@@ -99,7 +99,7 @@ func (r Registration) Others(c *v1alpha1.Cluster) []string {
 		out = append(out, "other Clusters have the same clientID, and an agent registers for one of them: "+
 			List(r.Same))
 	}
-	if c.Spec.ClientID == "" || r.Found != nil {
+	if !r.registers || r.Found != nil {
 		return out
 	}
 	if !r.read {

@@ -67,10 +67,13 @@ func StatusOf(o v1alpha1.Object) *v1alpha1.Status {
 	return nil
 }
 
-// Processed reports whether the controller has ever processed a Bundle.
+// Processed reports whether the controller has ever processed a Bundle; true if that is not known.
 func (f *Facts) Processed(b *v1alpha1.Bundle) bool {
 	written := b.Status.ObservedGeneration > 0 || len(b.Status.Conditions) > 0
-	return written || Deleting(b) || f.DeploymentsOf(Key(b)) > 0
+	if written || Deleting(b) {
+		return true
+	}
+	return f.DeploymentsOf(Key(b)) > 0 || !f.Read(state.BundleDeployment, "")
 }
 
 // Observed reports whether the controller has computed the targets of the present spec.
