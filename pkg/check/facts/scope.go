@@ -74,3 +74,12 @@ func (f *Facts) DeploymentInScope(b *v1alpha1.Bundle, cluster string) bool {
 	}
 	return f.Includes(state.Bundle, b) || s.Names(state.ClusterKind, cluster)
 }
+
+// Processed reports whether the controller has ever processed a Bundle; true if that is not known.
+func (f *Facts) Processed(b *v1alpha1.Bundle) bool {
+	written := b.Status.ObservedGeneration > 0 || len(b.Status.Conditions) > 0
+	if written || Deleting(b) {
+		return true
+	}
+	return f.DeploymentsOf(Key(b)) > 0 || !f.Read(state.BundleDeployment, "")
+}

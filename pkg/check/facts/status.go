@@ -67,15 +67,6 @@ func StatusOf(o v1alpha1.Object) *v1alpha1.Status {
 	return nil
 }
 
-// Processed reports whether the controller has ever processed a Bundle; true if that is not known.
-func (f *Facts) Processed(b *v1alpha1.Bundle) bool {
-	written := b.Status.ObservedGeneration > 0 || len(b.Status.Conditions) > 0
-	if written || Deleting(b) {
-		return true
-	}
-	return f.DeploymentsOf(Key(b)) > 0 || !f.Read(state.BundleDeployment, "")
-}
-
 // Observed reports whether the controller has computed the targets of the present spec.
 func Observed(b *v1alpha1.Bundle) bool {
 	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration >= b.Generation
