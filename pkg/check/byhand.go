@@ -20,11 +20,14 @@ type refusal struct {
 	fix   func(in *Input, d *evaluate.BundleDeployment, groups []string) (fix remedy.Remedy, ok bool)
 }
 
-// name is the name of an object in a message. It cannot have more than names of Kubernetes have.
-const name = `([a-z0-9][a-z0-9.-]{0,252})`
+// objectName is the name of an object in a message. It has no other characters than names of Kubernetes.
+const objectName = `([a-z0-9][a-z0-9.-]{0,252})`
 
-// refusals are the kinds of errors, the most special one first.
-var refusals = []refusal{
+// fixes are the kinds of errors, the most special one first. What a template reports comes before all of them: who writes
+// a chart chooses its words, which must not lead to another step.
+var fixes = []refusal{
+	{regexp.MustCompile(`execution error at|values don't meet the specifications`),
+		advised("set the values that the message names")},
 	{regexp.MustCompile("invalid cluster scoped object"), func(in *Input, d *evaluate.BundleDeployment,
 		_ []string) (remedy.Remedy, bool) {
 		return in.AllowClusterScoped(d.GitRepo), true
@@ -32,32 +35,29 @@ var refusals = []refusal{
 	{regexp.MustCompile(undeclared), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
 		return UpdateDefinition(), true
 	}},
-	{regexp.MustCompile(`failed calling webhook "` + name + `"`), advised("repair or delete the webhook $1, which the API " +
-		"server cannot call: it refuses each such object until then")},
-	{regexp.MustCompile(`exceeded quota: ` + name), advised("raise ResourceQuota $1 of the namespace, or request less")},
+	{regexp.MustCompile(`failed calling webhook "` + objectName + `"`),
+		advised("repair or delete the webhook $1, which the API server cannot call: it refuses each such object until " +
+			"then")},
+	{regexp.MustCompile(`exceeded quota: ` + objectName),
+		advised("raise ResourceQuota $1 of the namespace, or request less")},
 	{regexp.MustCompile(`conflict with "([^"]{1,128})"`), ofConflict},
-	{regexp.MustCompile(`from current release manifest.* no matches for kind`), advised("serve that version of the kind " +
-		"again: Helm must read the objects of the present release before it deploys")},
-	{regexp.MustCompile(`no matches for kind "`), advised("install the definition of the kind before the deploy; if the " +
-		"bundle has it, move it to crds/ of a chart, or to another bundle that dependsOn names")},
-	{regexp.MustCompile(`resource name may not be empty`), advised("give each object of the bundle a name: Helm does not " +
-		"support generateName")},
-	{regexp.MustCompile(`(secrets|configmaps) "` + name + `" not found`), ofValuesFrom},
-	{regexp.MustCompile(`[Ss]ervice ?[Aa]ccount ` + name + `/` + name + `: .*not found`), func(in *Input,
-		d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
-		return remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
-				"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its objects"),
-			true
-	}},
-	{regexp.MustCompile(`in namespace ` + name + ` because it is being terminated`), func(in *Input,
+	{regexp.MustCompile(`from current release manifest.* no matches for kind`),
+		advised("serve that version of the kind again: Helm must read the objects of the present release before it " +
+			"deploys")},
+	{regexp.MustCompile(`no matches for kind "`),
+		advised("install the definition of the kind before the deploy; if the bundle has it, move it to crds/ of a " +
+			"chart, or to another bundle that dependsOn names")},
+	{regexp.MustCompile(`resource name may not be empty`),
+		advised("give each object of the bundle a name: Helm does not support generateName")},
+	{regexp.MustCompile(`(secrets|configmaps) "` + objectName + `" not found`), ofValuesFrom},
+	{regexp.MustCompile(`service account ` + objectName + `/` + objectName + `: .*not found`), ofServiceAccount},
+	{regexp.MustCompile(`in namespace ` + objectName + ` because it is being terminated`), func(in *Input,
 		d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
 		r := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: m[1]}
-		return in.On(d.On).Show(r, "shows what keeps the namespace from being deleted: a deploy is refused until it is gone"),
-			true
+		return in.On(d.On).Show(r, "shows what keeps the namespace from being deleted: a deploy is refused until it is "+
+			"gone"), true
 	}},
 	{regexp.MustCompile(`chart requires kubeVersion`), advised("deploy a chart that supports the version of the cluster")},
-	{regexp.MustCompile(`values don't meet the specifications|execution error at`), advised("set the values that the " +
-		"message names")},
 	{refusedObject, ofObject},
 }
 
@@ -75,7 +75,7 @@ func advised(text string) func(*Input, *evaluate.BundleDeployment, []string) (re
 // byHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
 // if that is not known.
 func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
-	for _, r := range refusals {
+	for _, r := range fixes {
 		if m := r.words.FindStringSubmatch(words); m != nil {
 			return r.fix(in, d, append(m, words))
 		}
@@ -89,8 +89,19 @@ func ofConflict(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Reme
 	if slices.ContainsFunc(append(desiredOf(d), d.Newest...), claims) {
 		return remedy.Advise("set the fields to what the bundle states: %q owns them", m[1]), true
 	}
-	return remedy.Advise("set the fields to what the bundle states, or set helm.force in the fleet.yaml, which takes them "+
-		"from %q", m[1]), true
+	return remedy.Advise("set the fields to what the bundle states, or set helm.force in the fleet.yaml, which takes "+
+		"them from %q", m[1]), true
+}
+
+// ofServiceAccount is the fix for the ServiceAccount with which a bundle is deployed, if that does not exist. It is in
+// the namespace of the agent. A message about any other one is not believed.
+func ofServiceAccount(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+	if d.BD == nil || m[1] != d.Agent || m[2] != d.BD.Spec.Options.ServiceAccount {
+		return remedy.Remedy{}, false
+	}
+	return remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
+			"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its objects"),
+		true
 }
 
 // ofValuesFrom is the fix for an object that valuesFrom names, and that does not exist.

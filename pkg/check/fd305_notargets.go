@@ -15,16 +15,10 @@ func (in *pass) noTargets(b *v1alpha1.Bundle) {
 	if targeting.IsAgentBundle(b) || !facts.Observed(b) || !in.reachesNone(b) {
 		return
 	}
-	clusters := 0
-	for _, c := range in.Desired.Fleet.Clusters {
-		if c.Namespace == b.Namespace {
-			clusters++
-		}
-	}
 	f := Finding{
 		Object: facts.RefTo(b), AsOf: b.Reported().AsOf,
 		Follows: nowhereOrigins(b),
-		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), clusters),
+		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), in.clustersIn(b.Namespace)),
 	}
 	for _, group := range in.Targets(b).AbsentGroups() {
 		f.say("its targets name ClusterGroup %s, which does not exist", group)
@@ -46,4 +40,15 @@ func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 		}
 	}
 	return confirmed
+}
+
+// clustersIn returns the number of Clusters in a namespace.
+func (in *Input) clustersIn(namespace string) int {
+	n := 0
+	for _, c := range in.Desired.Fleet.Clusters {
+		if c.Namespace == namespace {
+			n++
+		}
+	}
+	return n
 }

@@ -22,8 +22,8 @@ func (in *pass) deployedNowhere(a *evaluate.Aggregate) {
 	}
 }
 
-// DeployedNowhere returns the finding that no bundle of a GitRepo or HelmOp reaches a cluster, or that a Bundle does not
-// that has neither.
+// DeployedNowhere returns the finding that no bundle of a GitRepo or HelmOp reaches a cluster. A Bundle that has neither
+// stands for itself.
 func (in *Input) DeployedNowhere(o v1alpha1.Object) (Finding, bool) {
 	ref := facts.RefTo(o)
 	bundles := in.BundlesOf(ref)
@@ -33,17 +33,13 @@ func (in *Input) DeployedNowhere(o v1alpha1.Object) (Finding, bool) {
 		}
 	}
 	certain := in.Read(state.Bundle, ref.Namespace) && !facts.Deleting(o)
-	if !certain || len(bundles) == 0 || !allOf(bundles, in.meantForClusters) {
+	reaches := func(b *v1alpha1.Bundle) bool { return !in.selectsNone(b) }
+	if !certain || len(bundles) == 0 || slices.ContainsFunc(bundles, reaches) {
 		return Finding{}, false
 	}
 	f := Finding{Code: "FD614", Object: ref, AsOf: o.Reported().AsOf,
 		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(bundles[0])}}
-	clusters := 0
-	for _, c := range in.Desired.Fleet.Clusters {
-		if c.Namespace == ref.Namespace {
-			clusters++
-		}
-	}
+	clusters := in.clustersIn(ref.Namespace)
 	f.Message = fmt.Sprintf("%s %s is deployed nowhere: its targets select none of the clusters in its namespace (%d)",
 		ref.Kind, facts.Key(o), clusters)
 	for _, b := range bundles {
@@ -62,9 +58,9 @@ func (in *Input) DeployedNowhere(o v1alpha1.Object) (Finding, bool) {
 	return f, true
 }
 
-// meantForClusters reports whether it is certain that a bundle reaches no cluster, and nothing in it says that it
+// selectsNone reports whether it is certain that a bundle reaches no cluster, and nothing in it says that it
 // should not.
-func (in *Input) meantForClusters(b *v1alpha1.Bundle) bool {
+func (in *Input) selectsNone(b *v1alpha1.Bundle) bool {
 	if targeting.IsAgentBundle(b) || !facts.Observed(b) || !in.reachesNone(b) {
 		return false
 	}
@@ -86,8 +82,4 @@ func (in *Input) workspaces() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func allOf[T any](all []T, is func(T) bool) bool {
-	return !slices.ContainsFunc(all, func(x T) bool { return !is(x) })
 }

@@ -39,12 +39,14 @@ func TestByHand(t *testing.T) {
 		{"could not get information about the resource: resource name may not be empty", "", "generateName"},
 		{`looking up service account agents/deployer: ServiceAccount "deployer" not found`,
 			"kubectl -n agents create serviceaccount deployer", "also needs the rights"},
+		{`execution error at (x.yaml:1:1): failed calling webhook "other"`, "", "set the values that the message names"},
 		{`configmaps is forbidden: unable to create new content in namespace web because it is being terminated`,
 			"kubectl get namespace/web -o yaml", "what keeps the namespace"},
 		{"apply failed for object web/one example.com/v1, Kind=Widget: .spec.a: field not declared in schema", "",
 			"no change of the object helps"},
 	} {
 		d := deployment()
+		d.Agent, d.BD.Spec.Options.ServiceAccount = "agents", "deployer"
 		for _, r := range []struct{ version, kind, name string }{{"v1", "ConfigMap", "fixed"}, {"v1", "Service", "web"},
 			{"batch/v1", "Job", "migrate"}, {"example.com/v1", "Widget", "one"}} {
 			d.Newest = append(d.Newest, object.Ref{APIVersion: r.version, Kind: r.kind, Namespace: "web", Name: r.name})
@@ -53,6 +55,16 @@ func TestByHand(t *testing.T) {
 		if !ok || got.Command != tc.command || !strings.Contains(got.Text, tc.text) {
 			t.Errorf("%s: %+v", tc.words, got)
 		}
+	}
+}
+
+// TestOtherServiceAccount: no step leads to a ServiceAccount that only the words of an error name.
+func TestOtherServiceAccount(t *testing.T) {
+	const words = `looking up service account kube-system/admin: ServiceAccount "admin" not found`
+	d := deployment()
+	d.Agent, d.BD.Spec.Options.ServiceAccount = "agents", "deployer"
+	if got, ok := inputOf(d, evaluate.Ready).byHand(d, words); ok {
+		t.Errorf("%+v", got)
 	}
 }
 
