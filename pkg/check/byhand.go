@@ -23,8 +23,8 @@ type refusal struct {
 // objectName is the name of an object in a message. It has no other characters than names of Kubernetes.
 const objectName = `([a-z0-9][a-z0-9.-]{0,252})`
 
-// fixes are the kinds of errors, the most special one first. What a template reports comes before all of them: who writes
-// a chart chooses its words, which must not lead to another step.
+// fixes are the kinds of errors, the most special one first. What a template reports comes before all of them: the
+// author of a chart chooses its words, which must not lead to another step.
 var fixes = []refusal{
 	{regexp.MustCompile(`execution error at|values don't meet the specifications`),
 		advised("set the values that the message names")},
@@ -36,8 +36,8 @@ var fixes = []refusal{
 		return UpdateDefinition(), true
 	}},
 	{regexp.MustCompile(`failed calling webhook "` + objectName + `"`),
-		advised("repair or delete the webhook $1, which the API server cannot call: it refuses each such object until " +
-			"then")},
+		advised("repair or delete the webhook $1, which the API server cannot call: it refuses each such object " +
+			"until then")},
 	{regexp.MustCompile(`exceeded quota: ` + objectName),
 		advised("raise ResourceQuota $1 of the namespace, or request less")},
 	{regexp.MustCompile(`conflict with "([^"]{1,128})"`), ofConflict},
@@ -54,10 +54,11 @@ var fixes = []refusal{
 	{regexp.MustCompile(`in namespace ` + objectName + ` because it is being terminated`), func(in *Input,
 		d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
 		r := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: m[1]}
-		return in.On(d.On).Show(r, "shows what keeps the namespace from being deleted: a deploy is refused until it is "+
-			"gone"), true
+		return in.On(d.On).Show(r, "shows what keeps the namespace from being deleted: a deploy is refused until "+
+			"it is gone"), true
 	}},
-	{regexp.MustCompile(`chart requires kubeVersion`), advised("deploy a chart that supports the version of the cluster")},
+	{regexp.MustCompile(`chart requires kubeVersion`),
+		advised("deploy a chart that supports the version of the cluster")},
 	{refusedObject, ofObject},
 }
 
@@ -100,8 +101,8 @@ func ofServiceAccount(in *Input, d *evaluate.BundleDeployment, m []string) (reme
 		return remedy.Remedy{}, false
 	}
 	return remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
-			"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its objects"),
-		true
+		"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its "+
+			"objects"), true
 }
 
 // ofValuesFrom is the fix for an object that valuesFrom names, and that does not exist.

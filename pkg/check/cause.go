@@ -100,8 +100,8 @@ type Step struct {
 	// Settle are the questions whose answers decide whether the step is certain, after some Pauses.
 	Settle []settle.Question
 	Pauses int
-	// Condition is the condition that states the error of a StepFailed: Installed if Helm refused an installation, which
-	// the agent does not try again.
+	// Condition is the condition that states the error of a StepFailed: Installed if Helm refused an installation,
+	// which the agent does not try again.
 	Condition string
 	// Findings are those about it. Quoted is the code of the finding whose message it has; empty without one.
 	Findings []Origin

@@ -21,8 +21,8 @@ func (c *Causes) deleting(d *directory.Deployment) Cause {
 	return notReady(s)
 }
 
-// ready returns the cause of a deployment whose objects are ready: its release can have a problem all the same. It notes
-// a status that says something else.
+// ready returns the cause of a deployment whose objects are ready: its release can have a problem all the same. It
+// notes a status that says something else.
 func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
 	d := &e.Deployment
 	if problems := c.recordProblems(e); len(problems) > 0 {

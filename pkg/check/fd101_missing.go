@@ -27,7 +27,7 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	}
 	remedies := append(in.Restore(d, o), in.Redeploy(d)...)
 	if o.GroupVersionKind().GroupKind() == jobKind {
-		accept := remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+		accept := in.Commands.Rules(&d.Deployment,
 			"prints the rule with which Fleet ignores a Job that is deleted when it has finished; a Job that is "+
 				"restored or deployed runs again")
 		remedies = append([]remedy.Remedy{accept}, remedies...)

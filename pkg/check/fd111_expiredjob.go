@@ -16,6 +16,5 @@ func (in *pass) expiredJob(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f.Evidence = []string{desiredBy(d)}
 	in.report(f, remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove "+
 		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"),
-		remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
-			"prints the rule with which Fleet ignores the missing Job"))
+		in.Commands.Rules(&d.Deployment, "prints the rule with which Fleet ignores the missing Job"))
 }

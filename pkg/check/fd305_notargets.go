@@ -18,7 +18,8 @@ func (in *pass) noTargets(b *v1alpha1.Bundle) {
 	f := Finding{
 		Object: facts.RefTo(b), AsOf: b.Reported().AsOf,
 		Follows: nowhereOrigins(b),
-		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b), in.clustersIn(b.Namespace)),
+		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b),
+			in.clustersIn(b.Namespace)),
 	}
 	for _, group := range in.Targets(b).AbsentGroups() {
 		f.say("its targets name ClusterGroup %s, which does not exist", group)

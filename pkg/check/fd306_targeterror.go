@@ -69,8 +69,8 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 			"values a default", f.Cluster, where, missing[1])}, f.Remedies...)
 	}
 	if undefined.MatchString(message) {
-		f.Remedies = append([]remedy.Remedy{remedy.Advise("set helm.disablePreProcess in the fleet.yaml, if what stands " +
-			"between ${ and } is no template of Fleet")}, f.Remedies...)
+		f.Remedies = append([]remedy.Remedy{remedy.Advise("set helm.disablePreProcess in the fleet.yaml, if what " +
+			"stands between ${ and } is no template of Fleet")}, f.Remedies...)
 	}
 	f.Evidence = append(f.Evidence, "Fleet reports"+in.Said(b, "Ready"))
 	return f, true

@@ -170,8 +170,8 @@ func (in *Input) neverProcessed(o v1alpha1.Object, f *Finding) bool {
 	f.Aspect = "never"
 	f.Message = fmt.Sprintf("the controller has not processed Bundle %s since it was created at %s", facts.Key(b),
 		facts.Time(created))
-	f.sayIf(b.Spec.ContentsID != "", "its contents are in an OCI registry: the controller needs Secret "+b.Namespace+"/"+
-		b.Spec.ContentsID+", and writes no error into the Bundle without it")
+	f.sayIf(b.Spec.ContentsID != "", "its contents are in an OCI registry: the controller needs Secret "+
+		b.Namespace+"/"+b.Spec.ContentsID+", and writes no error into the Bundle without it")
 	f.Remedies = append(f.Remedies, in.LogsOf(fleet.ControllerName))
 	return true
 }

@@ -19,8 +19,8 @@ var notReadyStates = []fleet.BundleState{fleet.Modified, fleet.NotReady}
 
 func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
 	of := map[fleet.BundleState][]*evaluate.BundleDeployment{}
-	next := remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the right " +
-		"to read release records")
+	next := remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the " +
+		"right to read release records")
 	for _, d := range a.BundleDeployments {
 		if d.BD == nil || facts.Deleting(d.BD) || !in.onlyReported(d) {
 			continue

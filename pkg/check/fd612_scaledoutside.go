@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -28,7 +27,6 @@ func (in *pass) scaledOutside(d *evaluate.BundleDeployment, o *evaluate.Object) 
 	}
 	f := about(d, o.Ref, "an autoscaler scales %s, and Fleet reports it as modified: it knows only autoscalers of the "+
 		"same bundle", o.Key())
-	in.report(f, remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
-		"prints the rule that excludes /spec/replicas, for diff.comparePatches in the fleet.yaml; leaving replicas out of "+
-			"the manifest does the same"))
+	in.report(f, in.Commands.Rules(&d.Deployment, "prints the rule that excludes /spec/replicas, for "+
+		"diff.comparePatches in the fleet.yaml; leaving replicas out of the manifest does the same"))
 }

@@ -22,8 +22,8 @@ func (in *pass) deployedNowhere(a *evaluate.Aggregate) {
 	}
 }
 
-// DeployedNowhere returns the finding that no bundle of a GitRepo or HelmOp reaches a cluster. A Bundle that has neither
-// stands for itself.
+// DeployedNowhere returns the finding that no bundle of a GitRepo or HelmOp reaches a cluster. A Bundle that has
+// neither stands for itself.
 func (in *Input) DeployedNowhere(o v1alpha1.Object) (Finding, bool) {
 	ref := facts.RefTo(o)
 	bundles := in.BundlesOf(ref)

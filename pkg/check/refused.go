@@ -118,7 +118,8 @@ func (in *Input) Recreate(commands remedy.Commands, o object.Ref) remedy.Remedy 
 	effect := "deletes the object; the next deploy creates it as the bundle states"
 	switch {
 	case o.Kind == "StatefulSet":
-		effect = "deletes the object and its pods, and keeps their claims; the next deploy creates it as the bundle states"
+		effect = "deletes the object and its pods, and keeps their claims; the next deploy creates it as the bundle " +
+			"states"
 	case slices.Contains(controlsPods, o.Kind):
 		effect = "deletes the object, and the pods that it controls; the next deploy creates it as the bundle states"
 	}

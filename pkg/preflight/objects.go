@@ -265,8 +265,8 @@ func (r *rollout) ownership(o *evaluate.Object, owned bool) (refused bool) {
 		"%s exists, and Helm would refuse to install release %s over it (invalid ownership metadata): %s; %s", o.Key(),
 		r.d.Ownership.Release(), strings.Join(wrong, ", "), after)
 	if !owned {
-		item.Remedies = append([]report.Remedy{r.adopt(o, "")}, advise("or set helm.takeOwnership in the fleet.yaml: the "+
-			"next deploy then takes over every existing object, without a plan and an undo")...)
+		item.Remedies = append([]report.Remedy{r.adopt(o, "")}, advise("or set helm.takeOwnership in the fleet.yaml: "+
+			"the next deploy then takes over every existing object, without a plan and an undo")...)
 	}
 	return true
 }

@@ -155,8 +155,8 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 	return ""
 }
 
-// failed reports that the last deploy of the same deployment failed, or the last correction of drift: the next one fails
-// too, until the cause is gone.
+// failed reports that the last deploy of the same deployment failed, or the last correction of drift: the next one
+// fails too, until the cause is gone.
 func (r *rollout) failed() {
 	if condition := FailedDeploy(r.d); condition != "" {
 		r.add("LastDeployFailed", nil, "the last deploy of the present deployment failed%s",

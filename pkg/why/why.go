@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package why explains why an object of Fleet is not ready: it shows the causes of each bundle on each cluster, with the
-// findings of an audit. It decides nothing: package check has the causes.
+// Package why explains why an object of Fleet is not ready: it shows the causes of each bundle on each cluster, with
+// the findings of an audit. It decides nothing: package check has the causes.
 package why
 
 import (

@@ -175,6 +175,11 @@ func (c Commands) ShowDifferences(d *directory.Deployment) Remedy {
 	return Run(c.Audit+" "+c.BundleArgs(d)+" --diff", "shows the desired and the live value of each field")
 }
 
+// Rules prints the rules with which Fleet ignores what is different. effect says which ones.
+func (c Commands) Rules(d *directory.Deployment, effect string, args ...any) Remedy {
+	return Run(c.Audit+" "+c.BundleArgs(d)+" -o compare-patches", effect, args...)
+}
+
 // ShowCauses shows the chain of causes for which a bundle is not ready.
 func (c Commands) ShowCauses(d *directory.Deployment) Remedy {
 	return Run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")

@@ -69,5 +69,6 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 // LogsOf shows why a controller of Fleet does not act.
 func (m *Maker) LogsOf(controller string) Remedy {
 	namespace := cmp.Or(m.Desired.Agents.ControllerNamespace, "cattle-fleet-system")
-	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+controller, "shows the log of the controller")
+	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+controller,
+		"shows the log of the controller")
 }

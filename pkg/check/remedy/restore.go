@@ -77,7 +77,7 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	case facts.Corrects(d) != nil:
 		revert = Advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
 	}
-	accept := Run(m.Commands.Audit+" "+m.Commands.BundleArgs(&d.Deployment)+" -o compare-patches",
+	accept := m.Commands.Rules(&d.Deployment,
 		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
 		options)
 	if helmOverwrites(o) {
