@@ -3,10 +3,11 @@
 package files
 
 import (
-	_ "embed" // keys.yaml
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,49 +19,64 @@ import (
 // keys are the keys of a map that Fleet reads. A key with nil may have any value.
 type keys map[string]keys
 
-//go:embed keys.yaml
-var keysFile []byte
-
-// knownKeys has the keys of a fleet.yaml and those of its targets. A test proves that the file is valid.
-var knownKeys = sync.OnceValue(func() (known struct{ Bundle, Target keys }) {
-	_ = yaml.Unmarshal(keysFile, &known)
+// knownKeys are the keys of a fleet.yaml. Each version of Fleet ignores the keys of other versions, as it ignores all
+// unknown keys.
+var knownKeys = sync.OnceValue(func() keys {
+	known := keysOf(reflect.TypeFor[FleetYAML]())
+	known["annotations"] = nil // read with name and labels as metadata
 	return known
 })
 
-// unknownKeys returns a note for each key of a fleet.yaml that Fleet ignores, with the line.
-func unknownKeys(file string, root *yaml.Node) []string {
-	var out []string
-	report := func(path string, n *yaml.Node, meant string) {
-		note := fmt.Sprintf("%s, line %d: Fleet does not know the key %s and ignores it", file, n.Line, path)
-		if meant != "" {
-			note += ": it knows " + meant
-		}
-		out = append(out, note)
+// keysOf returns the keys of a struct, of what a pointer points to, and of the entries of a list; nil for other types.
+func keysOf(t reflect.Type) keys {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
 	}
-	walk(root, "", knownKeys().Bundle, report)
-	for key, value := range pairs(root) {
-		if strings.EqualFold(key.Value, "targetCustomizations") || strings.EqualFold(key.Value, "targets") {
-			for i, target := range value.Content {
-				walk(target, fmt.Sprintf("%s[%d].", key.Value, i), knownKeys().Target, report)
-			}
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	out := keys{}
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			out[name] = keysOf(field.Type)
 		}
 	}
 	return out
 }
 
-// walk reports the unknown keys of a map and of the maps in it. Fleet ignores the case of keys.
+// unknownKeys returns a note for each key of a fleet.yaml that Fleet ignores, with the line.
+func unknownKeys(file string, root *yaml.Node) []string {
+	var out []string
+	walk(root, "", knownKeys(), func(path string, n *yaml.Node, meant string) {
+		note := fmt.Sprintf("%s, line %d: Fleet does not know the key %s and ignores it", file, n.Line, path)
+		if meant != "" {
+			note += ": it knows " + meant
+		}
+		out = append(out, note)
+	})
+	return out
+}
+
+// walk reports the unknown keys of a map, of the maps in it and of those in its lists. Fleet ignores the case of keys.
 func walk(n *yaml.Node, path string, known keys, report func(path string, n *yaml.Node, meant string)) {
+	if n.Kind == yaml.SequenceNode {
+		for i, entry := range n.Content {
+			walk(entry, fmt.Sprintf("%s[%d]", path, i), known, report)
+		}
+		return
+	}
 	for key, value := range pairs(n) {
+		at := strings.TrimPrefix(path+"."+key.Value, ".")
 		found := key.Tag == "!!merge"
 		for name, below := range known {
 			if strings.EqualFold(name, key.Value) {
 				if found = true; below != nil {
-					walk(value, path+key.Value+".", below, report)
+					walk(value, at, below, report)
 				}
 			}
 		}
 		if !found {
-			report(path+key.Value, key, nearest(key.Value, known))
+			report(at, key, nearest(key.Value, known))
 		}
 	}
 }

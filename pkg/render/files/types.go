@@ -66,6 +66,7 @@ type BundleSpec struct {
 	TargetRestrictions      []ClusterTarget         `json:"targetRestrictions,omitempty"`
 	DependsOn               []bundleRef             `json:"dependsOn,omitempty"`
 	ContentsID              string                  `json:"contentsId,omitempty"`
+	HelmOpOptions           json.RawMessage         `json:"helmOpOptions,omitempty"`
 	ValuesHash              string                  `json:"valuesHash,omitempty"`
 }
 
