@@ -51,7 +51,7 @@ func managedBy(manager string, labels, annotations map[string]string) []metav1.M
 	}
 	raw, _ := json.Marshal(map[string]any{"f:metadata": fields}) // it has only text
 	return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw}}}
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw))}}
 }
 
 // adoptedObject is an object whose labels and annotations adopt wrote.

@@ -132,7 +132,7 @@ func (c *Causes) byStatus(d *directory.Deployment) Cause {
 		return notReady(s)
 	}
 	s.Kind, s.Message, s.Resources = StepObjects, all[0].Message+more(len(all)-1)+", as Fleet reports", all
-	s.Evidence = append(said, "its cluster was not read: this is the status that its agent wrote")
+	s.Evidence = slices.Concat(said, []string{"its cluster was not read: this is the status that its agent wrote"})
 	if status.IncompleteState {
 		s.Evidence = append(s.Evidence, "the status lists ten objects of each kind at most")
 	}

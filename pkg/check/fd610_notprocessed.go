@@ -38,7 +38,8 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 	}
 	all := in.refusals(o)
 	if len(all) == 0 {
-		return f, in.neverProcessed(o, &f)
+		never := in.neverProcessed(o, &f)
+		return f, never
 	}
 	f.Aspect = all[0].Condition
 	f.Message = ref.Kind + " " + facts.Key(o) + " " + in.refusal(o, all[0])

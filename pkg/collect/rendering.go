@@ -366,11 +366,11 @@ func (r *Reader) replaced(ctx context.Context, x *rendering) error {
 	found, err := release.Read(value, release.MostUnpacked(len(value)), func(*release.Record) release.Part {
 		return release.MetadataOnly
 	})
-	if err != nil || found.Problem != nil {
+	if damaged := err != nil || found.Problem != nil; damaged {
 		x.replacedUnread = "its record is damaged"
-		return nil
+	} else {
+		x.replacedObjects = found.Objects
 	}
-	x.replacedObjects = found.Objects
 	return nil
 }
 

@@ -65,8 +65,8 @@ func Decode(name string, content []byte) (*report.Audit, error) {
 			head.APIVersion, report.Kind, report.APIVersion)
 	}
 	if head.Summary.Baseline != nil {
-		return nil, fmt.Errorf("%s was made with the removed flag --baseline of the previous version, and does not list "+
-			"the findings that were known then: make it again", name)
+		return nil, fmt.Errorf("%s was made with the removed flag --baseline of the previous version, and does not "+
+			"list the findings that were known then: make it again", name)
 	}
 	if n, most := entries(content), min(maxEntries, freeEntries+len(content)/entrySize); n > most {
 		return nil, fmt.Errorf("%s has %d entries: of a report of %d KiB, at most %d are read",

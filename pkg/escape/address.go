@@ -205,7 +205,7 @@ func loginLength(address string, escaped bool) int {
 func loginEnds(address string) (all, beforeHost []int) {
 	for _, at := range loginEnd.FindAllStringIndex(address, -1) {
 		next := address[at[0]:min(len(address), at[0]+longestHost)]
-		if d := digest.FindStringIndex(next); d != nil && d[0] == 0 {
+		if d := digest.FindStringIndex(next); len(d) > 0 && d[0] == 0 {
 			continue
 		}
 		all = append(all, at[0])

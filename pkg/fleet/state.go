@@ -55,8 +55,8 @@ func StateOf(d *v1alpha1.BundleDeployment) BundleState {
 	return Ready
 }
 
-// ReportedState returns the state in the columns of kubectl. That one stays Ready while a deployment is not applied yet,
-// or is not the staged one: in this case, ReportedState returns StateOf.
+// ReportedState returns the state in the columns of kubectl. That one stays Ready while a deployment is not applied
+// yet, or is not the staged one: in this case, ReportedState returns StateOf.
 func ReportedState(d *v1alpha1.BundleDeployment) BundleState {
 	is, actual := ShownState(d), StateOf(d)
 	if is == Ready && slices.Contains([]BundleState{WaitApplied, ErrApplied, OutOfSync}, actual) {

@@ -297,7 +297,7 @@ func (in *Input) writtenAgain(here report.ClusterImpact, by object.Ref, when str
 	case removes(here, by):
 		return name + " is an object of the Bundle and is deleted with it" + nothing
 	case in.exists(by):
-	case in.Desired.Fleet.Read(by.Kind, by.Namespace):
+	case in.Desired.Read(by.Kind, by.Namespace):
 		return name + " does not exist" + nothing
 	default:
 		name += ", if it exists,"

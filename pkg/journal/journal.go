@@ -134,7 +134,7 @@ func Namespace(ctx context.Context, src source.Source) (namespace string, found 
 			} `json:"metadata"`
 			Subjects []rbacv1.Subject `json:"subjects"`
 		}
-		if object.Into(o.Raw, &b) != nil || b.Metadata.Name != binding {
+		if read := object.Into(o.Raw, &b) == nil; !read || b.Metadata.Name != binding {
 			return nil
 		}
 		for _, s := range b.Subjects {

@@ -113,7 +113,7 @@ func (p *Placement) addOutdated(in *directory.Directory, l *render.Local, keyed 
 	if p.Repo == nil || l.OverrideTargets != nil {
 		return
 	}
-	for _, b := range in.Fleet.Bundles {
+	for _, b := range in.Bundles {
 		ofRepo := b.Namespace == p.Repo.Namespace && b.Labels[fleet.RepoLabel] == p.Repo.Name
 		if !ofRepo || b.Name != l.Name || len(b.Spec.TargetRestrictions) == 0 {
 			continue

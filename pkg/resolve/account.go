@@ -31,8 +31,8 @@ func (a Account) User() string {
 	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
 }
 
-// AccountOf returns the ServiceAccount of a bundle. found are those of the agents' namespaces that cover says were read.
-// Source: docs/fleet-behavior.md, 4.9.
+// AccountOf returns the ServiceAccount of a bundle. found are those of the agents' namespaces that cover says were
+// read. Source: docs/fleet-behavior.md, 4.9.
 func AccountOf(d *directory.Deployment, found map[types.NamespacedName]bool, cover source.Coverage) Account {
 	named, agent := d.Options().ServiceAccount, d.AgentNamespace()
 	a := Account{NamespacedName: types.NamespacedName{Namespace: agent, Name: cmp.Or(named, defaultAccount)}}

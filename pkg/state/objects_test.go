@@ -3,6 +3,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestLimitObjects(t *testing.T) {
 			}
 			lost := records[i].lost
 			isLost := len(r.Objects) == 0 && r.OverBound != ""
-			if r.ManifestError != lost || isLost != (lost != nil) {
+			if !errors.Is(r.ManifestError, lost) || isLost != (lost != nil) {
 				t.Errorf("%s: record %s has %d objects and the error %v, want %v", what, n, len(r.Objects),
 					r.ManifestError, lost)
 			}

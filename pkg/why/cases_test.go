@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/explain"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -112,7 +112,9 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	elsewhere := map[check.StepKind]bool{check.StepNotFollowed: true, check.StepBundleValues: true, check.StepGitJob: true} // TestOther
+	// those of TestOther
+	elsewhere := map[check.StepKind]bool{check.StepNotFollowed: true, check.StepBundleValues: true,
+		check.StepGitJob: true}
 	for _, k := range kinds() {
 		if !covered[k] && !elsewhere[k] {
 			t.Errorf("no case has a step of kind %s", k)

@@ -47,8 +47,9 @@ var reportRemedies = []struct {
 	path    []string
 	value   any
 }{
-	{"paused", 1, "gitrepo/shop", "FD613", "bundle.fleet.cattle.io fleet-local/shop-app", []string{" patch bundle.fleet"},
-		fleetObject("Bundle", "fleet-local", "shop-app"), []string{"spec", "paused"}, false},
+	{"paused", 1, "gitrepo/shop", "FD613", "bundle.fleet.cattle.io fleet-local/shop-app",
+		[]string{" patch bundle.fleet"}, fleetObject("Bundle", "fleet-local", "shop-app"),
+		[]string{"spec", "paused"}, false},
 	{"values-from", 1, "gitrepo/shop", "FD604", deploymentOf("shop-app"), []string{" annotate bundledeployments"},
 		fleetObject("BundleDeployment", "cluster-local", "shop-app"), reconcile, nil},
 	{"target-namespace", 1, "gitrepo/shop", "FD604", deploymentOf("shop-app"), []string{" annotate bundledeployments"},

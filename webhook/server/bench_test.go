@@ -65,9 +65,9 @@ func serveUntilEnd(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.Server.ErrorLog = log.New(io.Discard, "", 0)
+	s.ErrorLog = log.New(io.Discard, "", 0)
 	served := make(chan error, 1)
-	go func() { served <- s.Server.Serve(s.Listener) }()
+	go func() { served <- s.Serve(s.Listener) }()
 	if _, err := fmt.Fprintln(out, s.Listener.Addr()); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func serveUntilEnd(in io.Reader, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, strings.Fields(peak)[0]); err != nil {
 		return err
 	}
-	return errors.Join(s.Server.Close(), ignoreClosed(<-served))
+	return errors.Join(s.Close(), ignoreClosed(<-served))
 }
 
 func ignoreClosed(err error) error {

@@ -9,7 +9,7 @@ import "strings"
 var removed = map[string]string{
 	"audit --from-metrics":    "the dashboards of the auditor show this",
 	"audit --as-version":      "use compare --as-version",
-	"audit --baseline":        "compare shows what changed since a report, and the ignore file leaves known findings out",
+	"audit --baseline":        "compare shows what changed since a report, and the ignore file omits known findings",
 	"audit -o github":         "use -o markdown for the summary of a job, or -o sarif for code scanning",
 	"audit -o openreports":    "use the auditor with --open-reports, or -o sarif for code scanning",
 	"audit -o prometheus":     "the auditor exports metrics",

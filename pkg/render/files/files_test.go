@@ -111,7 +111,7 @@ namspace: b
 Helm:
   takeOwnreship: true
   values: {anything: goes}
-diff: {comparePatches: [{apiVersion: v1, nmae: a}]}
+diff: {comparePatches: [{apiVersion: v1, Names: a}]}
 targetCustomizations:
 - name: dev
   helm: {relaseName: b}
@@ -121,11 +121,12 @@ labels: {any: label}
 			Options: v1alpha1.Options{DefaultNamespace: "a",
 				Helm: &v1alpha1.HelmOptions{Values: []byte(`{"anything":"goes"}`)},
 				Diff: &v1alpha1.DiffOptions{ComparePatches: []v1alpha1.ComparePatch{{APIVersion: "v1"}}}},
-			Notes: []string{"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it: it knows namespace",
+			Notes: []string{
+				"fleet.yaml, line 2: Fleet does not know the key namspace and ignores it: it knows namespace",
 				"fleet.yaml, line 4: Fleet does not know the key Helm.takeOwnreship and ignores it: it knows " +
 					"takeOwnership",
-				"fleet.yaml, line 6: Fleet does not know the key diff.comparePatches[0].nmae and ignores it: it knows " +
-					"name",
+				"fleet.yaml, line 6: Fleet does not know the key diff.comparePatches[0].Names and ignores it: it " +
+					"knows name",
 				"fleet.yaml, line 9: Fleet does not know the key targetCustomizations[0].helm.relaseName and " +
 					"ignores it: it knows releaseName",
 				"fleet.yaml, line 10: Fleet does not know the key targetCustomizations[0].clusterLabels and " +
