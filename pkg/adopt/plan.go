@@ -54,7 +54,7 @@ func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 		for i := range d.Objects {
 			x := &d.Objects[i]
 			picked := o.Pick != nil && o.Pick(x.Ref)
-			if x.State != evaluate.Unowned {
+			if x.State != evaluate.Unowned && !d.HelmRefuses(x) {
 				if picked {
 					items = append(items, unchanged(d, x))
 				}

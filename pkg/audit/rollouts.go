@@ -14,7 +14,8 @@ import (
 
 // confirmReleases asks whether the releases of bundle deployments have changed whose objects are missing, modified or
 // not desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the
-// one of the desired objects, no upgrade explains the result. A snapshot without a manifest may lack records.
+// one of the desired objects, no upgrade explains the result. Neither does a revision that Fleet's agent did not make:
+// that one is over. A snapshot without a manifest may lack records.
 func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
 	if c.Description.Partial() {
 		return nil
@@ -29,7 +30,7 @@ func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster,
 		case rec == nil:
 			rollouts[d.ID()] = evaluate.Rollout{Changed: true}
 			continue
-		case rec.Revision > d.Release.Revision:
+		case rec.Revision > d.Release.Revision && !d.ByHand(rec):
 			rollouts[d.ID()] = evaluate.Rollout{Next: d.Next}
 		}
 		status := rec.Status

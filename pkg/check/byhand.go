@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -86,6 +87,9 @@ func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 
 // ofConflict is the fix for a field that another manager owns.
 func ofConflict(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+	if m[1] == fleet.AgentManager { // somebody ran Helm by hand
+		return remedy.Remedy{}, false
+	}
 	claims := func(o object.Ref) bool { return o.Kind == "PersistentVolumeClaim" }
 	if slices.ContainsFunc(append(desiredOf(d), d.Newest...), claims) {
 		return remedy.Advise("set the fields to what the bundle states: %q owns them", m[1]), true
@@ -128,13 +132,18 @@ func ofValuesFrom(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Re
 func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
 	words := m[len(m)-1]
 	o := refusedBy(d, words)
-	invalid := strings.Contains(words, "nvalid") || strings.Contains(words, "Duplicate value")
+	invalid := strings.Contains(words, "nvalid") || strings.Contains(words, duplicate)
+	_, name, kind := named(m)
 	switch {
 	case Immutable(words) && o != nil:
 		return in.Recreate(in.On(d.On), *o), true
+	case Immutable(words) && slices.Contains(losesData, kind):
+		return keep(kind + " " + name), true
 	case Immutable(words):
 		return remedy.Advise("delete %s %s, if that loses nothing: a deploy fails in the same way while it exists",
-			cmp.Or(m[3], m[5]), cmp.Or(m[2], m[4])), true
+			kind, name), true
+	case invalid && strings.Contains(words, "failed to create resource"):
+		return remedy.Advise("correct the field that the message names in the bundle"), true
 	case invalid:
 		return Correct(in.On(d.On), o, words), true
 	}

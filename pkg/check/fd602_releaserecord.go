@@ -70,6 +70,11 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 	switch {
 	case t.Status == release.StatusFailed:
 		in.addFailure(&f, d, t)
+	case t.Status == release.StatusUninstalled:
+		f.say("Helm deploys no release whose last revision is uninstalled (\"has no deployed releases\")")
+		f.Remedies = append([]remedy.Remedy{remedy.Run(in.On(d.On).For(secret)+" delete "+
+			remedy.Named("secret", secret.Name), "deletes the record of that revision, and no other object: the agent "+
+			"can then install the release")}, f.Remedies...)
 	case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
 		f.say("the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
 	case in.BlocksHelm(&d.Deployment, t):

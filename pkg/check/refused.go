@@ -17,7 +17,8 @@ import (
 
 // immutable finds the words with which an API server refuses to change a field of an object that exists.
 var immutable = regexp.MustCompile(`field is immutable|cannot change roleRef|may not change once set|` +
-	`updates to \w+ spec for fields other than|is immutable after creation|spec is immutable`)
+	`updates to \w+ spec for fields other than|is immutable after creation|spec is immutable|` +
+	`may not be changed in an update|updates to parameters are forbidden`)
 
 // Immutable reports whether an API server refuses an object because it exists with another value of a field.
 func Immutable(words string) bool { return immutable.MatchString(words) }
@@ -34,24 +35,33 @@ func UpdateDefinition() remedy.Remedy {
 		"chart, and no change of the object helps")
 }
 
+// duplicate are the words about a list with two elements that are the same.
+const duplicate = "Duplicate value"
+
 // Correct is how an object is deployed whose live fields make the API server refuse it. o is nil if the object is not
 // known; words are those of the API server.
 func Correct(commands remedy.Commands, o *object.Ref, words string) remedy.Remedy {
-	const until = "; until then, a deploy fails in the same way"
-	fix := "set what the message names to what the bundle states"
-	if strings.Contains(words, "Duplicate value") {
-		fix = "make the list that the message names equal to that of the bundle: Helm merges it by key, and keeps " +
-			"what others changed as another element"
+	if !strings.Contains(words, duplicate) {
+		return remedy.Advise("correct the field that the message names: in the bundle, or in the object if it has " +
+			"another value than the bundle")
 	}
+	const fix = "make the list that the message names equal to that of the bundle: Helm merges it by key, and keeps " +
+		"what others changed as another element; until then, a deploy fails in the same way"
 	if o == nil {
-		return remedy.Advise("%s%s", fix, until)
+		return remedy.Advise("%s", fix)
 	}
-	return remedy.Run(commands.For(*o)+" edit "+remedy.KubectlName(*o), "opens the object, to %s%s", fix, until)
+	return remedy.Run(commands.For(*o)+" edit "+remedy.KubectlName(*o), "opens the object, to %s", fix)
 }
 
 // refusedObject finds the object that Helm names in an error.
 var refusedObject = regexp.MustCompile(
-	`(?:apply failed for object (?:(\S+)/)?(\S+) \S*, Kind=(\w+)|cannot patch "([^"]+)" with kind (\w+))`)
+	`(?:apply failed for object (?:(\S*)/)?(\S+) \S*, Kind=(\w+)|cannot patch "([^"]+)" with kind (\w+)|` +
+		`failed to replace object: (\w+)(?:\.\S+)? "([^"]+)")`)
+
+// named returns the object in a match of refusedObject. Its namespace may be empty although it has one.
+func named(m []string) (namespace, name, kind string) {
+	return m[1], cmp.Or(m[2], m[4], m[7]), cmp.Or(m[3], m[5], m[6])
+}
 
 // refusedBy returns the object of a bundle deployment that Helm names in an error; nil if it names none of them, or if
 // several have the name.
@@ -60,7 +70,7 @@ func refusedBy(d *evaluate.BundleDeployment, words string) *object.Ref {
 	if m == nil {
 		return nil
 	}
-	namespace, name, kind := m[1], cmp.Or(m[2], m[4]), cmp.Or(m[3], m[5])
+	namespace, name, kind := named(m)
 	var found *object.Ref
 	for _, o := range append(desiredOf(d), d.Newest...) {
 		if o.Name != name || o.Kind != kind {
@@ -96,8 +106,8 @@ func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
 		return false
 	}
-	named := refusedBy(d, errorOf(&d.Deployment))
-	return named != nil && named.Key() == o.Key()
+	is := refusedBy(d, errorOf(&d.Deployment))
+	return is != nil && is.Key() == o.Key()
 }
 
 // losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.
@@ -106,14 +116,19 @@ var losesData = []string{"PersistentVolumeClaim", "PersistentVolume", "CustomRes
 // controlsPods are the kinds whose objects have pods.
 var controlsPods = []string{"Job", "CronJob", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet"}
 
+// keep is how an object is deployed that an API server refuses to change, and that is not to be deleted.
+func keep(name string) remedy.Remedy {
+	return remedy.Advise("restore the field that the message names in the bundle, or give the object another name: a "+
+		"deletion of %s loses what it has", name)
+}
+
 // Recreate is how an object is deployed that an API server refuses to change: it is deleted, and the next deploy
 // creates it.
 func (in *Input) Recreate(commands remedy.Commands, o object.Ref) remedy.Remedy {
 	group := object.Group(o.APIVersion)
 	builtIn := !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 	if slices.Contains(losesData, o.Kind) || !builtIn {
-		return remedy.Advise("restore the field that the message names in the bundle, or give the object another "+
-			"name: a deletion of %s loses what it has", o.Key())
+		return keep(o.Key().String())
 	}
 	effect := "deletes the object; the next deploy creates it as the bundle states"
 	switch {

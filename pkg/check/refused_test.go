@@ -24,9 +24,15 @@ func TestByHand(t *testing.T) {
 		{patch + `"web" with kind Service: spec.ports[1].name: Duplicate value: "http"`,
 			"kubectl -n web edit service/web", "Helm merges it by key"},
 		{patch + `"web" with kind Service: spec.type: Invalid value`,
-			"kubectl -n web edit service/web", "set what the message names to what the bundle states"},
-		{patch + `"other" with kind Service: spec.type: Invalid value`, "",
-			"set what the message names to what the bundle states"},
+			"", "correct the field that the message names"},
+		{`failed to create resource: apply failed for object web/new /v1, Kind=ConfigMap: ConfigMap "new" is invalid: ` +
+			`metadata.labels: Invalid value`, "", "correct the field that the message names in the bundle"},
+		{`apply failed for object /slow scheduling.k8s.io/v1, Kind=PriorityClass: value: Forbidden: may not be changed ` +
+			`in an update.`, "", "delete PriorityClass slow, if that loses nothing"},
+		{`apply failed for object web/data /v1, Kind=PersistentVolumeClaim: spec: Forbidden: spec is immutable after ` +
+			`creation`, "", "a deletion of PersistentVolumeClaim data loses what it has"},
+		{`failed to replace object: ConfigMap "fixed" is invalid: data: Forbidden: field is immutable when it is set`,
+			"kubectl -n web delete configmap/fixed", "deletes the object; the next deploy creates it"},
 		{`apply failed for object web/new /v1, Kind=ConfigMap: failed calling webhook "check.example.com": no endpoints`, "",
 			"repair or delete the webhook check.example.com"},
 		{`apply failed for object web/x apps/v1, Kind=Deployment: is forbidden: exceeded quota: q, requested: pods=2`, "",

@@ -84,6 +84,20 @@ func (d *Deployment) addRecordProblems(history []*state.Record) {
 			Detail:   fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what),
 			Reported: rec.Description, Since: rec.Deployed, Predecessor: slices.ContainsFunc(history, isBefore)})
 	}
+	if last := d.On.State.Latest[d.Release.Release()]; d.ByHand(last) {
+		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: last.Name, Status: last.Status,
+			Detail: fmt.Sprintf("revision %d is not one of Fleet: somebody deployed another chart with Helm",
+				last.Revision), Since: last.Deployed})
+	}
+}
+
+// ByHand reports whether a revision after the one that Fleet's agent deployed last is not one of its own: it has no
+// annotation of Fleet. A revision that is damaged is not known.
+func (d *Deployment) ByHand(rec *state.Record) bool {
+	if rec == nil || d.BD == nil || d.Release.Revision == 0 {
+		return false
+	}
+	return rec.Revision > d.Release.Revision && rec.BundleID == "" && rec.Damaged == ""
 }
 
 // notDeployed says what is wrong with a revision according to its status; empty if nothing is.

@@ -36,6 +36,14 @@ func (d *BundleDeployment) NeverAdopted(x *Object) []string {
 	return out
 }
 
+// HelmRefuses reports whether Helm refuses to install the release of the bundle because an object that Fleet counts as
+// owned has Helm's marks of another release: that of a bundle whose release has another name now.
+func (d *BundleDeployment) HelmRefuses(x *Object) bool {
+	installed := d.Release.Revision > 0 || d.BD == nil
+	owned := x.Live != nil && x.Metadata.Hash == d.Ownership.Hash
+	return owned && !installed && x.Metadata.Release() != d.Ownership.Release()
+}
+
 // Uncertain is the reason why the rendered objects of the bundle are not certain, in a list; empty if they are, or are
 // those of the release.
 func (d *BundleDeployment) Uncertain() []string {

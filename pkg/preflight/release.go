@@ -71,6 +71,8 @@ func (r *rollout) inUse(last *state.Record) {
 		r.add("RecordsUnread", nil, "release %s exists already, and its owner is not known: its record is damaged",
 			last.Release())
 		return
+	case d.ByHand(last): // the release is its own
+		return
 	case last.BundleID == "":
 		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
