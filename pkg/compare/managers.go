@@ -106,21 +106,47 @@ func (m *Managers) Wrote(manager string, path fieldpath.Path) bool {
 	})
 }
 
-// last returns the last manager of the field at the path, from the records with the longest match. asWhole ignores
-// records of fields within the field.
+// Owners returns the names of all managers that own the live value of a difference: one that changes it alone conflicts
+// with each of the others.
+func (m *Managers) Owners(d Difference) []string {
+	if !d.LiveSet {
+		return nil
+	}
+	_, isList := d.Live.([]any)
+	var out []string
+	for _, e := range m.owners(d.Path, isList) { // managers of single elements are not those of the list
+		out = append(out, e.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// last returns the last manager of the field at the path.
 func (m *Managers) last(path fieldpath.Path, asWhole bool) *Manager {
 	var best *Manager
-	depth := 0
-	for i := range m.entries {
-		n := owned(m.entries[i].fields, path, m.live, asWhole)
-		if n == 0 || n < depth {
-			continue
-		}
-		if n > depth || !best.Time.After(m.entries[i].manager.Time) {
-			best, depth = &m.entries[i].manager, n
+	for _, o := range m.owners(path, asWhole) {
+		if best == nil || !best.Time.After(o.Time) {
+			best = o
 		}
 	}
 	return best
+}
+
+// owners returns the managers of the field at the path, from the records with the longest match. asWhole ignores
+// records of fields within the field.
+func (m *Managers) owners(path fieldpath.Path, asWhole bool) []*Manager {
+	var out []*Manager
+	depth := 1
+	for i := range m.entries {
+		n := owned(m.entries[i].fields, path, m.live, asWhole)
+		if n > depth {
+			out, depth = nil, n
+		}
+		if n == depth {
+			out = append(out, &m.entries[i].manager)
+		}
+	}
+	return out
 }
 
 // owned returns how many steps of the path lead to the field of the set that contains it: all steps for the field

@@ -165,6 +165,9 @@ func difference(d compare.Difference, managers *compare.Managers, value valueOf)
 		if !m.Time.IsZero() {
 			out.Time = m.Time.Format(time.RFC3339)
 		}
+		if owners := managers.Owners(d); len(owners) > 1 {
+			out.Owners = owners
+		}
 	}
 	out.AtAdmission = managers.Unclaimed(d)
 	return out

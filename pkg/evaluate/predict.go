@@ -50,9 +50,10 @@ func (d *BundleDeployment) Conflicting(diffs []Difference) []string {
 	}
 	var out []string
 	for _, x := range diffs {
-		another := x.Manager != "" && x.Manager != fleet.AgentManager
-		if another && !x.Live.IsZero() && !slices.Contains(out, x.Manager) {
-			out = append(out, x.Manager)
+		for _, manager := range x.Writers() {
+			if manager != fleet.AgentManager && !slices.Contains(out, manager) {
+				out = append(out, manager)
+			}
 		}
 	}
 	return out

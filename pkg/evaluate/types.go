@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -182,6 +183,8 @@ type Difference struct {
 	Operation          string `json:"operation,omitempty" text:"keep"`
 	Subresource        string `json:"subresource,omitempty" text:"keep"`
 	Time               string `json:"time,omitempty" text:"word"`
+	// Owners are all managers that own the field, if there are several. Manager is the last of them.
+	Owners []string `json:"owners,omitempty" text:"redact"`
 	// AtAdmission is true if no manager is recorded for this value, although managers are recorded for others: an
 	// admission webhook or the API server set it.
 	AtAdmission bool `json:"atAdmission,omitempty"`
@@ -212,6 +215,17 @@ func (d Difference) Who() string {
 	}
 	return s
 }
+
+// Writers are the managers that own the field, if they are recorded.
+func (d Difference) Writers() []string {
+	if d.Manager != "" && len(d.Owners) == 0 {
+		return []string{d.Manager}
+	}
+	return d.Owners
+}
+
+// ByAgent reports whether the live value is the last that Fleet's agent wrote.
+func (d Difference) ByAgent() bool { return slices.Contains(d.Writers(), fleet.AgentManager) }
 
 // ShowsValue reports whether a side of the difference is a value that is not masked.
 func (d Difference) ShowsValue() bool {

@@ -312,7 +312,7 @@ func (r *rollout) effects(o *evaluate.Object) effects {
 	var out effects
 	for _, x := range o.Differences {
 		unowned := o.State == evaluate.Unowned
-		byFleet := x.Manager == fleet.AgentManager && !unowned
+		byFleet := x.ByAgent() && !unowned
 		isNew := x.Live.IsZero() && (x.Changed || unowned)
 		switch {
 		case x.HelmWrites():

@@ -5,6 +5,7 @@ package printers
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
@@ -124,7 +125,10 @@ func (t text) overwrites(of object.Ref, diffs []report.Difference) {
 	}
 	listed(t, inset, diffs, "", func(d report.Difference) {
 		writer := ""
-		if d.Manager != "" {
+		switch {
+		case len(d.Owners) > 0:
+			writer = t.faint("  owned by " + printable(strings.Join(d.Owners, ", ")))
+		case d.Manager != "":
 			writer = t.faint("  written by " + printable(d.Manager))
 		}
 		t.linef("%s%s%s", inset, printable(d.Path), writer)
