@@ -69,18 +69,19 @@ func (r *Reading) renders(d *directory.Deployment) bool {
 	return false
 }
 
-// renderingGaps returns the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if
-// none of its objects is known, or if it desires an object of a bundle in scope.
+// renderingGaps returns the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if it
+// desires an object of a bundle in scope, or if it may desire one, because none of its objects is known.
 func renderingGaps(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []source.Gap {
 	var out []source.Gap
 	inScope := func(o *resolve.Object) bool { return slices.Contains(scope, o.Deployment) }
 	for _, d := range desired.Deployments {
 		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(desired.On(d.On).Of(o.Key()), inScope) }
 		x := &d.Rendering
-		if x.CompetitorOnly && len(x.Objects) > 0 && !slices.ContainsFunc(d.Desired, shared) {
-			continue
+		inQuestion := len(scope) == 0 || slices.Contains(scope, d)
+		mayShare := x.CompetitorOnly && len(x.Objects) == 0 || slices.ContainsFunc(d.Desired, shared)
+		if inQuestion || mayShare {
+			out = append(out, x.Gaps...)
 		}
-		out = append(out, x.Gaps...)
 	}
 	return out
 }

@@ -127,8 +127,11 @@ func newObject(o *resolve.Object) Object {
 		Alone: o.Alone, index: o.Index}
 }
 
+// KindNotServed is the reason of an object, and of a gap, of a kind that the cluster does not serve.
+const KindNotServed = string(source.KindNotServed)
+
 // NotServed reports whether the cluster does not serve the kind of the object.
-func (o *Object) NotServed() bool { return o.Reason == string(source.KindNotServed) }
+func (o *Object) NotServed() bool { return o.Reason == KindNotServed }
 
 // Cell identifies the cell.
 func (o *Object) Cell() object.CellID {

@@ -118,12 +118,13 @@ func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Prefli
 	if err != nil {
 		t.Fatal(err)
 	}
-	rollouts, elsewhere := preflight.Check(found.Input())
+	in := found.Input()
+	rollouts, elsewhere := preflight.Check(in)
 	if elsewhere != c.Elsewhere {
 		t.Errorf("%d rollouts on other clusters, want %d", elsewhere, c.Elsewhere)
 	}
 	shown := found.Report()
-	out := &report.Preflight{BundleDeployments: rollouts, Gaps: shown.Gaps, Notes: shown.Notes}
+	out := &report.Preflight{BundleDeployments: rollouts, Gaps: preflight.Gaps(in), Notes: shown.Notes}
 	return out.Redacted(found.Secrets)
 }
 

@@ -57,6 +57,23 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	return rollouts, elsewhere
 }
 
+// Gaps returns what could not be read, without what the items of a rollout say: what its rendering lacks, and kinds that
+// are not served. What other bundles desire that are not installed, and cannot be rendered, is not in question.
+func Gaps(c *check.Input) []report.Gap {
+	said := map[report.Gap]bool{}
+	for _, d := range c.Desired.Deployments {
+		inScope := slices.ContainsFunc(c.Deployments, func(e *evaluate.BundleDeployment) bool {
+			return e.BundleDeployment == d
+		})
+		for _, g := range d.Rendering.Gaps {
+			said[report.Gap(g)] = inScope || len(d.Rendering.Objects) == 0
+		}
+	}
+	return slices.DeleteFunc(report.Gaps(c.Gaps), func(g report.Gap) bool {
+		return said[g] || g.Reason == evaluate.KindNotServed
+	})
+}
+
 func (r *rollout) predict() {
 	r.failed()
 	r.parents()

@@ -104,10 +104,11 @@ func deploysNothing(a *report.Audit) string {
 }
 
 func (o *options) predict(found *engine.Audit) *report.Preflight {
-	rollouts, elsewhere := preflight.Check(found.Input())
+	in := found.Input()
+	rollouts, elsewhere := preflight.Check(in)
 	p := &report.Preflight{
 		Head:  report.NewHead(report.KindPreflight, o.Version, found.Source, found.Desired.Directory),
-		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: report.Gaps(found.Gaps),
+		Scope: report.NewScope(found.Scope), BundleDeployments: rollouts, Gaps: preflight.Gaps(in),
 		Notes: slices.Clip(found.Notes)}
 	if found.Source.Origin == source.OriginSnapshot {
 		p.Notes = append(p.Notes, "no API server was asked, which decides whether it accepts the objects: preflight "+
