@@ -10,18 +10,23 @@ import (
 )
 
 func (in *pass) noRepo(b *v1alpha1.Bundle) {
+	if f, ok := in.NoRepo(b); ok {
+		in.report(f)
+	}
+}
+
+// NoRepo returns the finding that the GitRepo or HelmOp of a Bundle does not exist, if that is so.
+func (in *Input) NoRepo(b *v1alpha1.Bundle) (f Finding, ok bool) {
 	repo, ok := facts.RepoOf(b)
 	if !ok || in.Object(repo) != nil || in.Young(b) {
-		return
-	}
-	if !in.Read(repo.Kind, b.Namespace) {
-		return
+		return f, false
 	}
 	ref := facts.RefTo(b)
-	in.report(Finding{
+	return Finding{
 		Object: ref,
 		Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
 			repo.Namespace, repo.Name),
-		Settle: in.Unchanged(ref, repo),
-	}, in.Commands.DeleteBundle(ref))
+		Settle:   in.Unchanged(ref, repo),
+		Remedies: only(in.Commands.DeleteBundle(ref)),
+	}, in.Read(repo.Kind, b.Namespace)
 }

@@ -32,7 +32,8 @@ func Undeclared(words string) bool { return strings.Contains(words, undeclared) 
 // UpdateDefinition is what has to be done before such a field can be deployed.
 func UpdateDefinition() remedy.Remedy {
 	return remedy.Advise("apply the new definition of the kind by hand: Helm does not update those in crds/ of a " +
-		"chart, and no change of the object helps")
+		"chart, and no change of the object helps. In the directory of the chart: kubectl apply --server-side " +
+		"--force-conflicts -f crds/")
 }
 
 // duplicate are the words about a list with two elements that are the same.
@@ -79,7 +80,7 @@ func refusedBy(d *evaluate.BundleDeployment, words string) *object.Ref {
 		if namespace != "" && o.Namespace != namespace {
 			continue
 		}
-		if found != nil {
+		if found != nil && found.Key() != o.Key() {
 			return nil
 		}
 		found = &o
@@ -99,6 +100,16 @@ func desiredOf(d *evaluate.BundleDeployment) []object.Ref {
 // because it may quote values of Secrets.
 func errorOf(d *directory.Deployment) string {
 	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
+}
+
+// FailedOn returns the object because of which the last deploy of a bundle deployment failed, or the last correction of
+// drift; nil if it is not known.
+func FailedOn(d *evaluate.BundleDeployment) *object.Ref {
+	words := errorOf(&d.Deployment)
+	if failure, _ := lastFailure(d); failedCorrections(d) {
+		words = failure.Reported
+	}
+	return refusedBy(d, words)
 }
 
 // refused reports whether Fleet could not deploy a bundle because of one of its objects.

@@ -331,8 +331,11 @@ func (r *rollout) effects(o *evaluate.Object) effects {
 func (e effects) changes() bool { return len(e.changed)+len(e.overwritten) > 0 }
 
 // fields reports what the rollout does to the fields of an object, and the fields with which the apply would fail on a
-// conflict. item is the one that the API server refuses the object; nil without one.
+// conflict. It overwrites none if the API server refuses the object, as item says, or did that in the last deploy.
 func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
+	if item == nil {
+		item = r.failedOn(o)
+	}
 	if item != nil {
 		item.Overwrites = o.Differences
 		return

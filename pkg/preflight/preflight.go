@@ -111,7 +111,8 @@ func (r *rollout) predict() {
 	r.deletions()
 }
 
-// parents reports that a controller of Fleet does not process the GitRepo, the HelmOp or the Bundle.
+// parents reports that a controller of Fleet does not process the GitRepo, the HelmOp or the Bundle, or that the Bundle
+// is left of a GitRepo or HelmOp that does not exist.
 func (r *rollout) parents() {
 	for _, ref := range []object.Ref{facts.Named(state.GitRepo, r.gitRepo()), facts.Named(state.HelmOp, r.d.HelmOp),
 		facts.Named(state.Bundle, r.d.Bundle)} { // the first one is the cause
@@ -122,6 +123,11 @@ func (r *rollout) parents() {
 		if f, refused := r.c.NotProcessed(o); refused {
 			r.add("NotProcessed", nil, "no change is deployed: %s", f.Message).Remedies = f.Remedies
 			return
+		}
+	}
+	if b := r.c.Bundle(r.d.Bundle); b != nil && !r.d.FromFiles() {
+		if f, gone := r.c.NoRepo(b); gone {
+			r.add("NotProcessed", nil, "no change is deployed: %s", f.Message).Remedies = f.Remedies
 		}
 	}
 }
@@ -176,13 +182,27 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 // fails too, until the cause is gone.
 func (r *rollout) failed() {
 	if condition := FailedDeploy(r.d); condition != "" {
-		r.add("LastDeployFailed", nil, "the last deploy of the present deployment failed%s",
+		r.add("LastDeployFailed", check.FailedOn(r.d), "the last deploy of the present deployment failed%s",
 			r.c.SaidOf(&r.d.Deployment, condition))
 		return
 	}
 	if f, failed := r.c.FailedCorrection(r.d); failed {
-		r.add("LastDeployFailed", nil, "the last correction of drift failed: %s", f.Message).Remedies = f.Remedies
+		isThis := func(x report.Remedy) bool { return x == r.c.Commands.Predict(&r.d.Deployment) }
+		r.add("LastDeployFailed", check.FailedOn(r.d), "the last correction of drift failed: %s", f.Message).
+			Remedies = slices.DeleteFunc(f.Remedies, isThis)
 	}
+}
+
+// failedOn returns the item that the last deploy failed because of an object; nil if it did not, or if the API server
+// accepts the object now.
+func (r *rollout) failedOn(o *evaluate.Object) *report.PreflightItem {
+	i := slices.IndexFunc(r.Items, func(i report.PreflightItem) bool {
+		return i.Rule == report.LastDeployFailed && i.Object != nil && i.Object.Key() == o.Key()
+	})
+	if i < 0 || o.Trial.Accepted {
+		return nil
+	}
+	return &r.Items[i]
 }
 
 // held reports that a rollout holds back a newer deployment.
