@@ -52,6 +52,8 @@ type Options struct {
 	Renderer collect.Renderer
 	// Predict also records the data that adopting or deploying objects needs.
 	Predict bool
+	// Staged renders the deployments that are staged, instead of those that a rollout has not replaced yet.
+	Staged bool
 	// KeepManifests keeps the JSON of the desired objects after they were evaluated. Predict implies it.
 	KeepManifests bool
 	// Memory has what earlier audits of the same cluster evaluated; nil if nothing is remembered.

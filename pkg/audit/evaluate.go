@@ -105,7 +105,8 @@ func (r *Reading) competitors(scope []object.DeploymentID) []collect.Bundle {
 
 // bundle returns a bundle to render.
 func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
-	return collect.Bundle{Deployment: d, Target: r.Clusters[slices.Index(r.Directory.Clusters, d.On)].Reader}
+	return collect.Bundle{Deployment: d, Target: r.Clusters[slices.Index(r.Directory.Clusters, d.On)].Reader,
+		Staged: r.options.Staged}
 }
 
 // Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is

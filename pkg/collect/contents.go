@@ -43,14 +43,23 @@ func clusterScoped(kinds *source.Kinds) map[string]bool {
 	return out
 }
 
-// contents reads the files of a bundle, its options and values, from the management cluster's own objects.
+// contents reads the files of a bundle, its options and values, from the management cluster's own objects. staged
+// selects the files of a newer deployment, which can be read if it has the same options.
 // damage is what is wrong with the Content; empty if nothing is, or if it was not read.
-func (r *Reader) contents(ctx context.Context, d *directory.Deployment) (in render.Input, damage string, err error) {
+func (r *Reader) contents(ctx context.Context, d *directory.Deployment, staged bool) (in render.Input, damage string,
+	err error) {
 	spec := &d.BD.Spec
 	in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel],
 		HelmOp: len(spec.HelmChartOptions) > 0}
-	id, _, _ := strings.Cut(spec.DeploymentID, ":")
+	id, options, _ := strings.Cut(spec.DeploymentID, ":")
+	newer, newerOptions, isStaged := strings.Cut(spec.StagedDeploymentID, ":")
+	staged = staged && isStaged
+	if staged && options == newerOptions {
+		id = newer
+	}
 	switch {
+	case staged && options != newerOptions:
+		in.Gaps = append(in.Gaps, "a newer deployment is staged, with other options")
 	case in.HelmOp:
 	case spec.OCIContents:
 		in.Gaps = append(in.Gaps, "its contents are in an OCI registry")

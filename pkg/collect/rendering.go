@@ -38,6 +38,8 @@ type Bundle struct {
 	Files *render.Input
 	// CompetitorOnly is true if it is not audited: only the identities of its desired objects matter.
 	CompetitorOnly bool
+	// Staged renders the newer deployment that is staged, if there is one.
+	Staged bool
 }
 
 const (
@@ -239,7 +241,7 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 		if x.recorded = r.Description.Unmasked.Rendering(d.Key()); x.recorded != nil {
 			return nil
 		}
-		in, damage, err := r.contents(ctx, d)
+		in, damage, err := r.contents(ctx, d, x.Staged)
 		if err != nil {
 			return err
 		}

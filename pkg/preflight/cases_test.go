@@ -106,7 +106,7 @@ func (c *preflightCase) run(t *testing.T, capture *cases.Capture) *report.Prefli
 	}
 	commands := cases.Commands
 	commands.Files = "-f guestbook"
-	o := audit.Options{Predict: true, Desired: audit.DesiredBundle, Commands: commands}
+	o := audit.Options{Predict: true, Staged: true, Desired: audit.DesiredBundle, Commands: commands}
 	if len(c.Desired.Files) > 0 {
 		c.Desired.Write(t, &o)
 	}

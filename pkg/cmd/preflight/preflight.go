@@ -54,7 +54,7 @@ type options struct {
 // Complete implements verb.Options.
 func (o *options) Complete(args []string) (err error) {
 	o.auditOptions, err = o.scope.ToOptions(args)
-	o.auditOptions.Parents = true
+	o.auditOptions.Parents, o.auditOptions.Staged = true, true
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.ServerCheck(o.serverCheck.String()), true
 	return err
 }
