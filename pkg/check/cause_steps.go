@@ -96,9 +96,9 @@ func (c *Causes) sameValues(d *directory.Deployment) []settle.Question {
 	return c.SameValues(state.DeploymentKey(d.BD), d.Ref())
 }
 
-// noAgent returns why no agent applies a bundle deployment; nil if one reports, or if that is not known.
-func (c *Causes) noAgent(d *directory.Deployment) []Step {
-	a, known := c.AgentOf(d.Namespace)
+// NoAgent returns why no agent applies a bundle deployment; nil if one reports, or if that is not known.
+func (c *Causes) NoAgent(d *directory.Deployment) []Step {
+	a, known := c.AgentOf(d.DeploymentNamespace())
 	s := c.stepOn(StepAgent, d, "the agent of its cluster has not reported")
 	switch {
 	case known && a.Heartbeat.State == agentconfig.Never:
@@ -109,9 +109,6 @@ func (c *Causes) noAgent(d *directory.Deployment) []Step {
 		s.Message = "the agent of its cluster does not run"
 	default:
 		return nil
-	}
-	if said := c.SaidOf(d, "Deployed"); said != "" {
-		s.Evidence = []string{"the last status of " + d.Key() + " has an error" + said}
 	}
 	return c.ofAgent(a, s)
 }

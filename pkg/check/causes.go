@@ -99,7 +99,11 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 		s.Next = c.list("schedules", d.BD.Labels[fleet.ClusterNamespaceLabel])
 		return []Step{s}
 	}
-	if steps := c.noAgent(d); len(steps) > 0 {
+	if steps := c.NoAgent(d); len(steps) > 0 {
+		if said := c.SaidOf(d, "Deployed"); said != "" {
+			old := "the last status of " + d.Key() + " has an error" + said
+			steps[0].Evidence = append([]string{old}, steps[0].Evidence...)
+		}
 		return steps
 	}
 	if why, since := c.values(d); why != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -121,6 +122,16 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 func failedCorrections(d *evaluate.BundleDeployment) bool {
 	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems,
 		func(t directory.RecordProblem) bool { return t.Status == release.StatusFailed })
+}
+
+// FailedOn returns the object because of which the last deploy of a bundle deployment failed, or the last correction of
+// drift; nil if it is not known.
+func FailedOn(d *evaluate.BundleDeployment) *object.Ref {
+	words := errorOf(&d.Deployment)
+	if failure, _ := lastFailure(d); failedCorrections(d) {
+		words = failure.Reported
+	}
+	return refusedBy(d, words)
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with

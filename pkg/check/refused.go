@@ -102,16 +102,6 @@ func errorOf(d *directory.Deployment) string {
 	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
 }
 
-// FailedOn returns the object because of which the last deploy of a bundle deployment failed, or the last correction of
-// drift; nil if it is not known.
-func FailedOn(d *evaluate.BundleDeployment) *object.Ref {
-	words := errorOf(&d.Deployment)
-	if failure, _ := lastFailure(d); failedCorrections(d) {
-		words = failure.Reported
-	}
-	return refusedBy(d, words)
-}
-
 // refused reports whether Fleet could not deploy a bundle because of one of its objects.
 func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {

@@ -78,7 +78,8 @@ func (r *rollout) predict() {
 	r.failed()
 	r.parents()
 	r.held()
-	r.paused()
+	r.agent()
+	defer r.paused()
 	r.refusals()
 	r.names()
 	if r.d.From != resolve.FromBundle && r.d.From != resolve.FromFiles { // the desired objects are not known
@@ -132,10 +133,40 @@ func (r *rollout) parents() {
 	}
 }
 
-// paused reports what pauses the bundle.
+// agent reports that no agent deploys anything. One that is only silent may still do so, and a new one will.
+func (r *rollout) agent() {
+	steps := r.causes.NoAgent(&r.d.Deployment)
+	a, _ := r.c.AgentOf(r.d.DeploymentNamespace())
+	if isNew := !facts.IsSilent(a) && a.Stuck.Why == ""; isNew || len(steps) == 0 {
+		return
+	}
+	rule, says := ruleOf("NoAgent"), []string{steps[0].Message}
+	if since := steps[0].Since; !since.IsZero() {
+		rule.Severity, rule.Verdict = report.Warning, report.VerdictUnknown
+		says[0] += " since " + facts.Time(since)
+	}
+	says = append(says, steps[0].Evidence...)
+	root := steps[len(steps)-1]
+	if len(steps) > 1 {
+		says = append(says, root.Message)
+	}
+	r.addAs(rule, nil, "nothing is deployed until the agent reports: %s", strings.Join(says, "; ")).Remedies = root.Next
+}
+
+// waits reports whether something is deployed once a pause ends.
+func (r *rollout) waits() bool {
+	n, d := r.Counts, r.d
+	staged := d.BD != nil && !d.FromFiles() && d.BD.Spec.DeploymentID != d.BD.Spec.StagedDeploymentID
+	return staged || r.Action == report.RolloutInstall || n.Create+n.TakeOver+n.Change+n.Delete > 0
+}
+
+// paused reports what pauses the bundle, after everything else. That is no error if nothing waits.
 func (r *rollout) paused() {
 	const format = "%s: nothing is deployed until it is resumed"
-	files, d := r.d.Files, r.d
+	files, d, rule := r.d.Files, r.d, ruleOf("Paused")
+	if !r.waits() {
+		rule.Severity, rule.Verdict = report.Warning, report.VerdictOK
+	}
 	by, known := r.c.Pauses(&d.Deployment)
 	if repo := r.c.GitRepo(r.gitRepo()); d.FromFiles() && repo != nil && repo.Spec.Paused {
 		by, known = facts.RefTo(repo), true
@@ -144,13 +175,13 @@ func (r *rollout) paused() {
 	ofBundle := d.FromFiles() && by.Kind == state.Bundle // the Bundle is written again
 	switch {
 	case ofFiles:
-		r.add("Paused", nil, format, "the fleet.yaml has paused: true").
+		r.addAs(rule, nil, format, "the fleet.yaml has paused: true").
 			Remedies = advise("remove paused from the fleet.yaml")
 	case known && !ofBundle:
-		r.add("Paused", nil, format, by.Kind+" "+by.Namespace+"/"+by.Name+" is paused").
+		r.addAs(rule, nil, format, by.Kind+" "+by.Namespace+"/"+by.Name+" is paused").
 			Remedies = []report.Remedy{r.c.Resume(by)}
 	case d.BD != nil && d.BD.Spec.Paused && !d.FromFiles():
-		r.add("Paused", nil, format, "its BundleDeployment is paused")
+		r.addAs(rule, nil, format, "its BundleDeployment is paused")
 	default:
 		return
 	}
@@ -191,18 +222,6 @@ func (r *rollout) failed() {
 		r.add("LastDeployFailed", check.FailedOn(r.d), "the last correction of drift failed: %s", f.Message).
 			Remedies = slices.DeleteFunc(f.Remedies, isThis)
 	}
-}
-
-// failedOn returns the item that the last deploy failed because of an object; nil if it did not, or if the API server
-// accepts the object now.
-func (r *rollout) failedOn(o *evaluate.Object) *report.PreflightItem {
-	i := slices.IndexFunc(r.Items, func(i report.PreflightItem) bool {
-		return i.Rule == report.LastDeployFailed && i.Object != nil && i.Object.Key() == o.Key()
-	})
-	if i < 0 || o.Trial.Accepted {
-		return nil
-	}
-	return &r.Items[i]
 }
 
 // held reports that a rollout holds back a newer deployment.

@@ -49,6 +49,18 @@ func (r *rollout) addAs(rule Rule, o *object.Ref, format string, args ...any) *r
 	return &r.Items[len(r.Items)-1]
 }
 
+// failedOn returns the item that the last deploy failed because of an object; nil if it did not, or if the API server
+// accepts the object now.
+func (r *rollout) failedOn(o *evaluate.Object) *report.PreflightItem {
+	i := slices.IndexFunc(r.Items, func(i report.PreflightItem) bool {
+		return i.Rule == report.LastDeployFailed && i.Object != nil && i.Object.Key() == o.Key()
+	})
+	if i < 0 || o.Trial.Accepted {
+		return nil
+	}
+	return &r.Items[i]
+}
+
 // advise is a remedy without a command.
 func advise(text string) []report.Remedy { return []report.Remedy{{Text: text}} }
 
