@@ -48,6 +48,7 @@ const (
 	StepNoNamespace StepKind = "NoNamespace" // the cluster has no namespace for BundleDeployments
 	// deployed objects are not ready, missing, unowned, modified or left over
 	StepObjects       StepKind = "Objects"
+	StepNamespace     StepKind = "NamespaceMeta" // the namespace of such an object
 	StepReportedState StepKind = "ReportedState" // Fleet reports a state, and lists no object
 	StepStatusWrong   StepKind = "StatusWrong"   // the status is not that of the objects, which are ready
 	StepUnread        StepKind = "Unread"        // what decides could not be read

@@ -54,6 +54,13 @@ func (c *Causes) Objects(e *evaluate.BundleDeployment) Cause {
 			s.Findings = append(s.Findings, Origin{code, e.Cluster, e.Key(), r.Ref})
 		}
 	}
+	for i := range e.Objects {
+		if f, ok := c.refusedPods(e, &e.Objects[i]); ok && e.Objects[i].Ref == all[0].Ref {
+			namespace := quote(StepNamespace, f)
+			namespace.Message = "it does not have the labels that the bundle states"
+			return notReady(s, namespace)
+		}
+	}
 	s.Next = only(c.Commands.ShowDifferences(&e.Deployment))
 	return notReady(s)
 }

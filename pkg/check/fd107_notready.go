@@ -10,5 +10,8 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		f.Message += ": " + o.Condition
 	}
 	f.sayIf(o.Message != "", o.Message)
+	if of, ok := in.refusedPods(d, o); ok {
+		f.Follows = []Origin{{Code: "FD110", Cluster: d.Cluster, Object: of.Object}}
+	}
 	in.report(f, in.On(d.On).Describe(o.Ref))
 }

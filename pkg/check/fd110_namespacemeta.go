@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,23 +18,36 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// namespaceMeta reports the namespace of a bundle deployment that is applied and whose agent is not told to wait.
 func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
-	if d.On == nil || !facts.Applied(d) || d.BD.Status.Release == "" {
+	f, missing := in.namespaceLacks(d)
+	if len(missing) == 0 {
 		return
+	}
+	for i := range d.Objects {
+		if o := &d.Objects[i]; o.Namespace == f.Object.Name && refusesPods(missing, o) {
+			f.say("%s is not ready: %s", o.Key(), o.Message)
+			break
+		}
+	}
+	in.report(f)
+}
+
+// namespaceLacks returns the finding about the namespace of a bundle deployment that is applied and whose agent is not
+// told to wait, and what the namespace does not have.
+func (in *Input) namespaceLacks(d *evaluate.BundleDeployment) (f Finding, missing []lack) {
+	if d.On == nil || !facts.Applied(d) || d.BD.Status.Release == "" {
+		return f, nil
 	}
 	options := d.Options()
 	ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: options.ReleaseNamespace()}
 	live, exists := in.Namespaces[d.On.ID][ref.Name]
 	if !exists {
-		return
+		return f, nil
 	}
-	missing := slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
+	missing = slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
 		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
-	if len(missing) == 0 {
-		return
-	}
-	f := about(d, ref, "namespace %s lacks labels or annotations that %s states", ref.Name, d.Key())
+	f = about(d, ref, "namespace %s does not have the labels or annotations that %s states", ref.Name, d.Key())
+	f.Code = "FD110"
 	var security []string
 	for _, l := range missing {
 		f.Evidence = append(f.Evidence, l.String())
@@ -43,11 +57,31 @@ func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
 	}
 	f.sayIf(len(security) > 0, podSecurity(d.On.AgentVersion(d.Namespace)))
 	if len(security) < len(missing) {
-		in.report(f, in.Redeploy(d)...)
-		return
+		f.Remedies = in.Redeploy(d)
+		return f, missing
 	}
-	in.report(f, remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+
+	f.Remedies = only(remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+
 		escape.ShellWords(security), "sets these labels; Pod Security then applies them to new pods of the namespace"))
+	return f, missing
+}
+
+// violated finds the level of Pod Security in the words with which an API server refuses a pod.
+var violated = regexp.MustCompile(`violates PodSecurity "(\w+):`)
+
+// refusesPods reports whether the pods of an object in the namespace are refused because of a label that it does not
+// have.
+func refusesPods(missing []lack, o *evaluate.Object) bool {
+	m := violated.FindStringSubmatch(o.Message)
+	return m != nil && slices.ContainsFunc(missing, func(l lack) bool {
+		return l.what == "label" && l.key == fleet.PodSecurityPrefix+"enforce" && l.live == m[1]
+	})
+}
+
+// refusedPods returns the finding about the namespace of an object whose pods are refused, if the cause is that the
+// namespace does not have the level that the bundle states.
+func (in *Input) refusedPods(d *evaluate.BundleDeployment, o *evaluate.Object) (f Finding, ok bool) {
+	f, missing := in.namespaceLacks(d)
+	return f, o.Namespace == f.Object.Name && refusesPods(missing, o)
 }
 
 // podSecurity says that an agent may not write labels of Pod Security.
