@@ -168,6 +168,11 @@ func (p *Placement) otherClusters(l *render.Local, b *targeting.Bundle, on targe
 	if !l.ClusterDependent() {
 		return
 	}
+	for _, t := range b.Ineffective(on) {
+		if t.DoNotDeploy {
+			p.Notes = append(p.Notes, "cluster "+on.Cluster.Key()+": "+targeting.WithoutEffect(t))
+		}
+	}
 	described := func(r targeting.Result) string {
 		var names []string
 		for _, i := range appliedTargets(l, r) {

@@ -69,12 +69,7 @@ func selected(r targeting.Result) string {
 func changes(b *targeting.Bundle, r targeting.Result) []string {
 	var out []string
 	for _, t := range b.Ineffective(r) {
-		says := " and says doNotDeploy"
-		if !t.DoNotDeploy {
-			says = ""
-		}
-		out = append(out, fmt.Sprintf("%s %s also matches%s, without effect: it would have to come before the one "+
-			"that decides", kindOf(t), t, says))
+		out = append(out, targeting.WithoutEffect(t))
 	}
 	for _, group := range b.AbsentGroups() {
 		if r.Outcome == targeting.Excluded {

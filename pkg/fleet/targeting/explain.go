@@ -114,6 +114,19 @@ func (b *Bundle) Ineffective(r Result) []*Target {
 	return out
 }
 
+// WithoutEffect says that a target, which Ineffective returned, has no effect.
+func WithoutEffect(t *Target) string {
+	kind, says := "target ", ""
+	if t.Customization {
+		kind = "customization "
+	}
+	if t.DoNotDeploy {
+		says = " and says doNotDeploy"
+	}
+	return kind + t.String() + " also matches" + says + ", without effect: it would have to come before the one that " +
+		"decides"
+}
+
 // Mode is the mode of the customizations by the rules of the controller.
 func (b *Bundle) Mode() string {
 	if b.rules[0].customizations && b.Spec.TargetCustomizationMode == v1alpha1.AllMatches {
