@@ -2,7 +2,12 @@
 
 package check
 
-import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+import (
+	"encoding/json"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+)
 
 func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f := about(d, o.Ref, "%s is not ready", o.Key())
@@ -13,5 +18,10 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if of, ok := in.refusedPods(d, o); ok {
 		f.Follows = []Origin{{Code: "FD110", Cluster: d.Cluster, Object: of.Object}}
 	}
-	in.report(f, in.On(d.On).Describe(o.Ref))
+	f.Remedies = only(in.On(d.On).Describe(o.Ref))
+	if rule, err := json.Marshal(o.Ignorable); err == nil && o.Ignorable != nil {
+		f.Remedies = append(f.Remedies, remedy.Advise("if the condition is normal for the object, set \"ignore: {conditions: [%s]}\" in "+
+			"the fleet.yaml: Fleet then ignores it in all objects of the bundle", rule))
+	}
+	in.report(f)
 }

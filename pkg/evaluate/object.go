@@ -4,6 +4,7 @@ package evaluate
 
 import (
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -136,6 +137,7 @@ func (c *cell) compare(o *Object) {
 		return
 	}
 	o.setReadiness(readiness)
+	o.Ignorable = c.ignorable(o, readiness)
 	if applied := c.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation]; applied != "" && len(diffs) == 0 {
 		o.LastApplied = len(c.leftBehind(applied)) > 0
 	}
@@ -172,6 +174,20 @@ func liveMasked(d compare.Difference) bool {
 		masked = masked || inSecret || strings.Contains(text, redact.MaskPrefix)
 	})
 	return masked
+}
+
+// ignorable returns the Ignorable of an object.
+func (c *cell) ignorable(o *Object, is health.Readiness) map[string]string {
+	if is.Condition == (health.Condition{}) || !o.Custom() {
+		return nil
+	}
+	pairs := map[string]string{"type": is.Condition.Type, "status": is.Condition.Status, "reason": is.Condition.Reason}
+	maps.DeleteFunc(pairs, func(_, value string) bool { return value == "" })
+	rules := append(slices.Clone(ignored(c.desired.Deployment)), pairs)
+	if !health.Evaluate(c.content, rules, c.options.Now).Ready {
+		return nil
+	}
+	return pairs
 }
 
 // setReadiness makes the object Ready or NotReady.

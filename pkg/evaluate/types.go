@@ -105,6 +105,9 @@ type Object struct {
 	// not met.
 	NotReady  bool
 	Condition string
+	// Ignorable are the pairs of an entry of ignore.conditions with which the custom resource would be ready; nil if
+	// something else than one condition decides.
+	Ignorable map[string]string
 	// LookAgain is the time at which the observation can change although the live object does not change; zero if there
 	// is none.
 	LookAgain time.Time
