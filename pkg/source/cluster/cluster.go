@@ -69,6 +69,7 @@ type Cluster struct {
 	discovery *discovery.DiscoveryClient
 	slots     *semaphore.Weighted // one for each concurrent request
 	options   Options
+	as        string // the user that all requests impersonate; empty without one
 
 	kindsMu sync.Mutex
 	kinds   *source.Kinds // set by the first Kinds that succeeds
@@ -82,7 +83,8 @@ func New(config *rest.Config, o Options) (*Cluster, error) {
 	o.PageSize = cmp.Or(o.PageSize, DefaultPageSize)
 	o.MaxPages = cmp.Or(o.MaxPages, DefaultMaxPages)
 	o.MaxObjects = cmp.Or(o.MaxObjects, DefaultMaxObjects)
-	c := &Cluster{server: escape.Address(config.Host), slots: semaphore.NewWeighted(int64(o.Concurrency)), options: o}
+	c := &Cluster{server: escape.Address(config.Host), slots: semaphore.NewWeighted(int64(o.Concurrency)), options: o,
+		as: config.Impersonate.UserName}
 	if err := c.connect(rest.CopyConfig(config)); err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %s", c.server, escape.WithoutCredentials(err.Error()))
 	}

@@ -11,6 +11,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,12 +67,17 @@ func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (ob
 }
 
 // DryRunApply returns the object as it would be if the manifest were applied, and the warnings of the server, which may
-// quote values. The server stores nothing. The manifest's kind must be one of Kinds.
+// quote values. The server stores nothing. The manifest's kind must be one of Kinds. A user that is impersonated cannot
+// impersonate another one: the rights to do so would be those of the real user.
 func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, as source.Apply) (
 	after object.Content, warnings []string, err error) {
 	request := at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
 		Param("fieldManager", as.Manager).Param("force", strconv.FormatBool(as.Force)).Param("dryRun", "All").
 		Body(manifest)
+	if as.As != "" && c.as != "" {
+		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, as.As,
+			fmt.Errorf("%s cannot impersonate it, as an impersonated user", c.as))
+	}
 	if as.As != "" {
 		request.SetHeader(authenticationv1.ImpersonateUserHeader, as.As)
 	}

@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -173,7 +174,7 @@ func TestImpersonation(t *testing.T) {
 	var body string
 	s := serve(t, map[string][]answer{
 		path:    {recorded(t, &body, jsonAnswer(http.StatusCreated, authorizationv1.SubjectAccessReview{}))},
-		refPath: {jsonAnswer(http.StatusOK, map[string]any{"kind": "ConfigMap"})}})
+		refPath: slices.Repeat([]answer{jsonAnswer(http.StatusOK, map[string]any{"kind": "ConfigMap"})}, 2)})
 	if allowed, err := s.open().MayApply(t.Context(), configMap, "x", user); err != nil || allowed {
 		t.Errorf("allowed %t, %v", allowed, err)
 	}
@@ -188,6 +189,25 @@ func TestImpersonation(t *testing.T) {
 	}
 	if got := s.headers[len(s.headers)-1].Get("Impersonate-User"); got != user {
 		t.Errorf("the dry run impersonates %q", got)
+	}
+
+	// With --as, the rights of the real user are not used.
+	before := len(s.sent())
+	jane, err := cluster.New(&rest.Config{Host: s.URL, Impersonate: rest.ImpersonationConfig{UserName: "jane"}},
+		cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = jane.DryRunApply(t.Context(), configMap, ref, []byte("{}"), as)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot impersonate") || len(s.sent()) > before {
+		t.Errorf("as jane: %v, requests %q", err, s.sent()[before:])
+	}
+	as.As = ""
+	if _, _, err := jane.DryRunApply(t.Context(), configMap, ref, []byte("{}"), as); err != nil {
+		t.Error(err)
+	}
+	if got := s.headers[len(s.headers)-1].Get("Impersonate-User"); got != "jane" {
+		t.Errorf("the dry run of jane impersonates %q", got)
 	}
 }
 
