@@ -34,7 +34,7 @@ var fixes = []refusal{
 		return in.AllowClusterScoped(d.GitRepo), true
 	}},
 	{regexp.MustCompile(undeclared), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
-		return UpdateDefinition(), true
+		return updateDefinition(), true
 	}},
 	{regexp.MustCompile(`failed calling webhook "` + objectName + `"`),
 		advised("repair or delete the webhook $1, which the API server cannot call: it refuses each such object " +
@@ -74,9 +74,9 @@ func advised(text string) func(*Input, *evaluate.BundleDeployment, []string) (re
 	}
 }
 
-// byHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
+// ByHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
 // if that is not known.
-func (in *Input) byHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
+func (in *Input) ByHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
 	for _, r := range fixes {
 		if m := r.words.FindStringSubmatch(words); m != nil {
 			return r.fix(in, d, append(m, words))

@@ -108,7 +108,7 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 			f.sayIf(other.Status == pruned, other.Detail)
 		}
 	}
-	fix, ok := in.byHand(d, t.Reported)
+	fix, ok := in.ByHand(d, t.Reported)
 	waits := d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
 	switch {
 	case ok && waits: // the agent tries it again and again

@@ -130,7 +130,7 @@ func (in *Input) afterWait(d *evaluate.BundleDeployment, root Step) []remedy.Rem
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.Remedy {
 	var out []remedy.Remedy
 	own, words := root.isAbout(&d.Deployment), facts.ConditionOf(root.Of.BD.Status.Conditions, root.Condition).Message
-	if fix, ok := in.byHand(d, words); own && ok {
+	if fix, ok := in.ByHand(d, words); own && ok {
 		return []remedy.Remedy{fix, in.Retry(d, root.Condition)}
 	}
 	switch {

@@ -57,7 +57,7 @@ func TestByHand(t *testing.T) {
 			{"batch/v1", "Job", "migrate"}, {"example.com/v1", "Widget", "one"}} {
 			d.Newest = append(d.Newest, object.Ref{APIVersion: r.version, Kind: r.kind, Namespace: "web", Name: r.name})
 		}
-		got, ok := inputOf(d, evaluate.Ready).byHand(d, tc.words)
+		got, ok := inputOf(d, evaluate.Ready).ByHand(d, tc.words)
 		if !ok || got.Command != tc.command || !strings.Contains(got.Text, tc.text) {
 			t.Errorf("%s: %+v", tc.words, got)
 		}
@@ -69,7 +69,7 @@ func TestOtherServiceAccount(t *testing.T) {
 	const words = `looking up service account kube-system/admin: ServiceAccount "admin" not found`
 	d := deployment()
 	d.Agent, d.BD.Spec.Options.ServiceAccount = "agents", "deployer"
-	if got, ok := inputOf(d, evaluate.Ready).byHand(d, words); ok {
+	if got, ok := inputOf(d, evaluate.Ready).ByHand(d, words); ok {
 		t.Errorf("%+v", got)
 	}
 }

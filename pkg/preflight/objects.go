@@ -69,20 +69,16 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 	}
 	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
 		r.c.Quote(words, quotes...))
+	fix, known := r.c.ByHand(r.d, words)
 	switch {
 	case r.d.Account.User() != "" && strings.Contains(words, `User "`+r.d.Account.User()+`" cannot`):
 		item.Remedies = advise("give that ServiceAccount the right, with a role and a binding")
-	case strings.HasPrefix(words, evaluate.WebhookFailed):
-		item.Remedies = advise("make the server of the webhook answer, or remove its configuration: until then, the " +
-			"API server refuses the object")
-	case len(r.d.Conflicting(o.Differences)) > 0:
-		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 	case o.State != evaluate.Missing && check.Immutable(words):
 		item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
-	case check.Undeclared(words):
-		item.Remedies = []report.Remedy{check.UpdateDefinition()}
 	case o.State != evaluate.Missing && strings.Contains(words, "Duplicate value"):
 		item.Remedies = []report.Remedy{check.Correct(r.c.On(r.d.On), &o.Ref, words)}
+	case known:
+		item.Remedies = []report.Remedy{fix}
 	default:
 		item.Remedies = advise("correct what the message names")
 	}
