@@ -133,7 +133,7 @@ func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remed
 	words := m[len(m)-1]
 	o := refusedBy(d, words)
 	invalid := strings.Contains(words, "nvalid") || strings.Contains(words, duplicate)
-	_, name, kind := named(m)
+	_, name, kind := nameOf(m)
 	switch {
 	case Immutable(words) && o != nil:
 		return in.Recreate(in.On(d.On), *o), true

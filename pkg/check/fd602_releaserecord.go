@@ -128,10 +128,19 @@ func failedCorrections(d *evaluate.BundleDeployment) bool {
 // drift; nil if it is not known.
 func FailedOn(d *evaluate.BundleDeployment) *object.Ref {
 	words := errorOf(&d.Deployment)
-	if failure, _ := lastFailure(d); failedCorrections(d) {
+	if failure, failed := lastFailure(d); failed && words == "" || failedCorrections(d) {
 		words = failure.Reported
 	}
 	return refusedBy(d, words)
+}
+
+// refused reports whether Fleet could not deploy a bundle because of one of its objects.
+func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		return false
+	}
+	named := FailedOn(d)
+	return named != nil && named.Key() == o.Key()
 }
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with

@@ -53,11 +53,11 @@ func Correct(commands remedy.Commands, o *object.Ref, words string) remedy.Remed
 
 // refusedObject finds the object that Helm names in an error.
 var refusedObject = regexp.MustCompile(
-	`(?:apply failed for object (?:(\S*)/)?(\S+) \S*, Kind=(\w+)|cannot patch "([^"]+)" with kind (\w+)|` +
-		`failed to replace object: (\w+)(?:\.\S+)? "([^"]+)")`)
+	`(?:(?:apply failed for|occurred while applying) object (?:(\S*)/)?(\S+) \S*, Kind=(\w+)|` +
+		`cannot patch "([^"]+)" with kind (\w+)|failed to replace object: (\w+)(?:\.\S+)? "([^"]+)")`)
 
-// named returns the object in a match of refusedObject. Its namespace may be empty although it has one.
-func named(m []string) (namespace, name, kind string) {
+// nameOf returns the object in a match of refusedObject. Its namespace may be empty although it has one.
+func nameOf(m []string) (namespace, name, kind string) {
 	return m[1], cmp.Or(m[2], m[4], m[7]), cmp.Or(m[3], m[5], m[6])
 }
 
@@ -68,7 +68,7 @@ func refusedBy(d *evaluate.BundleDeployment, words string) *object.Ref {
 	if m == nil {
 		return nil
 	}
-	namespace, name, kind := named(m)
+	namespace, name, kind := nameOf(m)
 	var found *object.Ref
 	for _, o := range append(desiredOf(d), d.Newest...) {
 		if o.Name != name || o.Kind != kind {
@@ -97,15 +97,6 @@ func desiredOf(d *evaluate.BundleDeployment) []object.Ref {
 // because it may quote values of Secrets.
 func errorOf(d *directory.Deployment) string {
 	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
-}
-
-// refused reports whether Fleet could not deploy a bundle because of one of its objects.
-func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
-		return false
-	}
-	is := refusedBy(d, errorOf(&d.Deployment))
-	return is != nil && is.Key() == o.Key()
 }
 
 // losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.
