@@ -119,6 +119,13 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.Predict && !o.KeepManifests {
+		if err := Each(ctx, s.reading.Clusters[:len(s.clusters)], func(ctx context.Context, i int) error {
+			return s.reading.Clusters[i].Obstacles(ctx, s.clusters[i].evaluated.Deployments)
+		}); err != nil {
+			return nil, err
+		}
+	}
 	out, err := s.finish(ctx)
 	if err != nil || !o.Parents || len(out.Findings) > 0 {
 		return out, err

@@ -73,6 +73,9 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 	s := c.stepOn(StepFailed, d, message)
 	s.Since, s.AsOf, s.Findings = facts.Parsed(found.LastUpdateTime), "", originsAt(d, "FD604")
 	s.Condition = condition
+	if e := c.evaluated[d.ID()]; e != nil && e.Terminating != "" {
+		s.Evidence = []string{"the namespace is being deleted: " + e.Terminating}
+	}
 	s.Said = cmp.Or(c.SaidOf(d, condition), "; its condition "+condition+" has no message")
 	return []Step{s}
 }

@@ -4,9 +4,11 @@ package check
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
@@ -14,14 +16,41 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if o.Condition != "" {
 		f.Message += ": " + o.Condition
 	}
+	if o.Stuck != nil {
+		f.sayIf(true, o.Stuck.Why)
+	}
 	f.sayIf(o.Message != "", o.Message)
+	f.sayIf(o.Deletion != "", o.Deletion)
 	if of, ok := in.refusedPods(d, o); ok {
 		f.Follows = []Origin{{Code: "FD110", Cluster: d.Cluster, Object: of.Object}}
 	}
-	f.Remedies = only(in.On(d.On).Describe(o.Ref))
+	f.Remedies = only(in.inspect(d, o))
 	if rule, err := json.Marshal(o.Ignorable); err == nil && o.Ignorable != nil {
-		f.Remedies = append(f.Remedies, remedy.Advise("if the condition is normal for the object, set \"ignore: {conditions: [%s]}\" in "+
-			"the fleet.yaml: Fleet then ignores it in all objects of the bundle", rule))
+		f.Remedies = append(f.Remedies, remedy.Advise("if the condition is normal for the object, set \"ignore: "+
+			"{conditions: [%s]}\" in the fleet.yaml: Fleet then ignores it in all objects of the bundle", rule))
 	}
 	in.report(f)
+}
+
+// inspect is the next step about an object that is not ready: what shows why its pod does not run, where a pod shows
+// that it does not.
+func (in *Input) inspect(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
+	on := in.On(d.On)
+	pod := object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: o.Namespace}
+	switch {
+	case o.Deletion != "":
+		return on.Show(o.Ref, "shows its finalizers and conditions")
+	case o.Kind == "Job" && strings.HasPrefix(o.Condition, "Failed="):
+		return on.LogsOfJob(o.Namespace, o.Name)
+	case o.Stuck == nil:
+		return on.Describe(o.Ref)
+	case o.Stuck.Claim != "":
+		pod.Kind, pod.Name = "PersistentVolumeClaim", o.Stuck.Claim
+		return on.Describe(pod)
+	}
+	pod.Name = o.Stuck.Pod
+	if o.Stuck.Crashed != "" {
+		return on.LogsOfCrash(pod, o.Stuck.Crashed)
+	}
+	return on.Describe(pod)
 }

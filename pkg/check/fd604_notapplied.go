@@ -47,7 +47,7 @@ func (in *pass) notApplied() {
 		for _, s := range steps[:len(steps)-1] {
 			f.Evidence = append(f.Evidence, s.nameOf()+": "+s.Message+s.Said)
 		}
-		if root.Kind == StepAgent {
+		if root.Kind == StepAgent || root.Kind == StepFailed {
 			f.Evidence = append(f.Evidence, root.Evidence...)
 		}
 		in.report(f, in.afterWait(d, root)...)

@@ -138,6 +138,9 @@ func (c *cell) compare(o *Object) {
 	}
 	o.setReadiness(readiness)
 	o.Ignorable = c.ignorable(o, readiness)
+	if o.NotReady {
+		o.UID, o.Deletion = c.meta.Metadata.UID, Deletion(c.content)
+	}
 	if applied := c.meta.Metadata.Annotations[corev1.LastAppliedConfigAnnotation]; applied != "" && len(diffs) == 0 {
 		o.LastApplied = len(c.leftBehind(applied)) > 0
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // State is the state of an object or of a bundle deployment.
@@ -108,6 +109,12 @@ type Object struct {
 	// Ignorable are the pairs of an entry of ignore.conditions with which the custom resource would be ready; nil if
 	// something else than one condition decides.
 	Ignorable map[string]string
+	// UID is the uid of an object that is not ready, and Stuck is why a pod of it does not run; nil if that was not
+	// read.
+	UID   string
+	Stuck *state.Stuck
+	// Deletion is what keeps an object from being deleted that is being deleted; see the function.
+	Deletion string
 	// LookAgain is the time at which the observation can change although the live object does not change; zero if there
 	// is none.
 	LookAgain time.Time
@@ -264,4 +271,7 @@ type BundleDeployment struct {
 	ServerSide bool
 	// Evidence confirms the record of its release.
 	Evidence ownership.Evidence
+	// Terminating is what keeps the Namespace from being deleted for which its deploy waits; empty if that was not
+	// read.
+	Terminating string
 }

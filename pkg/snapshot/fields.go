@@ -45,7 +45,8 @@ type fields struct {
 
 // otherFields are the fields of objects that no bundle desires. Their metadata is captured too.
 var otherFields = map[schema.GroupKind][]string{
-	{Kind: "Namespace"}:             {"status.phase"},
+	{Kind: "Namespace"}: {"status.phase", "status.conditions[].type", "status.conditions[].status",
+		"status.conditions[].message"},
 	{Kind: "PersistentVolumeClaim"}: {"spec.volumeName"},
 	{Kind: "PersistentVolume"}:      {"spec.persistentVolumeReclaimPolicy"},
 	{Kind: "Secret"}:                {"type"},

@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -15,6 +18,13 @@ import (
 // pod is the part of a Pod that is read.
 type pod struct {
 	object.Meta
+	Spec struct {
+		Volumes []struct {
+			Claim struct {
+				Name string `json:"claimName"`
+			} `json:"persistentVolumeClaim"`
+		} `json:"volumes"`
+	} `json:"spec"`
 	Status struct {
 		Phase      string `json:"phase"`
 		Reason     string `json:"reason"`
@@ -64,8 +74,7 @@ func (c *Cluster) SetPods(namespace string, raw [][]byte, unread source.Failure,
 	switch {
 	case first != nil:
 		created, _ := time.Parse(time.RFC3339, first.Metadata.CreationTimestamp)
-		w.Stuck = Stuck{Why: "pod " + first.Metadata.Name + " " + first.problem(), Since: created,
-			Logs: first.started()}
+		w.Stuck = Stuck{Why: first.sentence(), Since: created, Logs: first.started()}
 	case !all && unread.Reason == source.NotInSnapshot:
 	case !all:
 		w.Idle += ", and its pods were not read (" + string(unread.Reason) + ")"
@@ -92,12 +101,39 @@ func (p *pod) started() bool {
 	})
 }
 
-// problem is why a pod does not run, as the end of a sentence.
-func (p *pod) problem() string {
+// sentence is why a pod does not run, as a sentence.
+func (p *pod) sentence() string { return "pod " + p.Metadata.Name + " " + p.problem() }
+
+// crashed returns the container that is started again after it ended; empty without one.
+func (p *pod) crashed() string {
+	for _, c := range slices.Concat(p.Status.InitContainers, p.Status.Containers) {
+		if c.State.Waiting.Reason == "CrashLoopBackOff" {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// unscheduled returns why no node was found for a pod; ok is false if nothing shows that.
+func (p *pod) unscheduled() (why string, ok bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == "PodScheduled" && c.Status == "False" {
-			return "is not scheduled: " + cmp.Or(c.Message, "no reason is stated")
+			return cmp.Or(c.Message, "no reason is stated"), true
 		}
+	}
+	return "", false
+}
+
+// waitsForClaim reports whether a pod is not scheduled because of its claims: a claim can also wait for its pod.
+func (p *pod) waitsForClaim() bool {
+	why, _ := p.unscheduled()
+	return strings.Contains(strings.ToLower(why), "persistentvolumeclaim")
+}
+
+// problem is why a pod does not run, as the end of a sentence.
+func (p *pod) problem() string {
+	if why, ok := p.unscheduled(); ok {
+		return "is not scheduled: " + why
 	}
 	for _, c := range slices.Concat(p.Status.InitContainers, p.Status.Containers) {
 		waiting := c.State.Waiting
@@ -113,4 +149,91 @@ func (p *pod) problem() string {
 		return fmt.Sprintf("is %s: %s: %s", p.Status.Phase, p.Status.Reason, p.Status.Message)
 	}
 	return "is " + cmp.Or(p.Status.Phase, "there") + ", and not ready"
+}
+
+// Pods are the pods that do not run, by the uid of what they belong to. ReplicaSets and claims are added before them.
+type Pods struct {
+	sets   map[string]string // the uid of what controls a ReplicaSet, by that of the ReplicaSet
+	claims map[types.NamespacedName]string
+	first  map[string]*pod
+}
+
+// AddSet adds a ReplicaSet, given as JSON.
+func (p *Pods) AddSet(raw []byte) error {
+	m, err := object.ReadMeta(raw)
+	if err == nil {
+		put(&p.sets, m.Metadata.UID, controllerOf(m))
+	}
+	return err
+}
+
+// AddClaim adds a PersistentVolumeClaim, given as JSON, if it is Pending.
+func (p *Pods) AddClaim(raw []byte) error {
+	var c struct {
+		object.Meta
+		Spec struct {
+			Class string `json:"storageClassName"`
+		} `json:"spec"`
+		Status struct {
+			Phase string `json:"phase"`
+		} `json:"status"`
+	}
+	err := object.Into(raw, &c)
+	if err == nil && c.Status.Phase == "Pending" {
+		put(&p.claims, types.NamespacedName{Namespace: c.Metadata.Namespace, Name: c.Metadata.Name},
+			cmp.Or(c.Spec.Class, "none"))
+	}
+	return err
+}
+
+// Add adds a Pod, given as JSON.
+func (p *Pods) Add(raw []byte) error {
+	x := &pod{}
+	if err := object.Into(raw, x); err != nil {
+		return err
+	}
+	ended := x.Metadata.DeletionTimestamp != "" || x.Status.Phase == "Succeeded"
+	if by := controllerOf(&x.Meta); !ended && !x.ready() {
+		by = cmp.Or(p.sets[by], by)
+		if other := p.first[by]; other == nil || x.before(other) {
+			put(&p.first, by, x)
+		}
+	}
+	return nil
+}
+
+// before orders pods: one that has failed may have been replaced.
+func (p *pod) before(other *pod) bool {
+	if failed := p.Status.Phase == "Failed"; failed != (other.Status.Phase == "Failed") {
+		return !failed
+	}
+	return p.Metadata.Name < other.Metadata.Name
+}
+
+// controllerOf returns the uid of what controls an object; empty if nothing does.
+func controllerOf(m *object.Meta) string {
+	for _, o := range m.Metadata.OwnerReferences {
+		if o.Controller {
+			return o.UID
+		}
+	}
+	return ""
+}
+
+// Of returns why a pod of the object with a uid does not run; nil if none was read that does not.
+func (p *Pods) Of(uid string) *Stuck {
+	x := p.first[uid]
+	if x == nil {
+		return nil
+	}
+	out := &Stuck{Why: x.sentence(), Pod: x.Metadata.Name, Crashed: x.crashed()}
+	for _, v := range x.Spec.Volumes {
+		class := p.claims[types.NamespacedName{Namespace: x.Metadata.Namespace, Name: v.Claim.Name}]
+		if class != "" && x.waitsForClaim() {
+			out.Claim = v.Claim.Name
+			out.Why += "; its claim " + out.Claim + " is Pending (storage class: " + class + ")"
+			break
+		}
+	}
+	return out
 }

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -60,5 +61,58 @@ func TestPods(t *testing.T) {
 	c := &Cluster{Workloads: map[string]Workload{"agents": {Idle: "none of its pods is ready"}}}
 	if c.SetPods("agents", [][]byte{[]byte("[")}, source.Failure{}, true) == nil {
 		t.Error("no error for a pod that is not valid")
+	}
+}
+
+// TestPodsOf checks that a pod belongs to a workload by its owner references, and which pod explains it.
+func TestPodsOf(t *testing.T) {
+	const unscheduled = `"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","message":"full"}]`
+	const unbound = `"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",` +
+		`"message":"unbound PersistentVolumeClaims"}]`
+	const crashes = `"phase":"Running","containerStatuses":[{"name":"c","state":{"waiting":` +
+		`{"reason":"CrashLoopBackOff"}}}]`
+	const ready = `"phase":"Running","conditions":[{"type":"Ready","status":"True"}]`
+	pod := func(name, owner, status string) string {
+		return `{"metadata":{"name":"` + name + `","namespace":"n","labels":{"app":"web"},"ownerReferences":[` +
+			`{"uid":"` + owner + `","controller":true}]},"spec":{"volumes":[{},{"persistentVolumeClaim":` +
+			`{"claimName":"data"}}]},"status":{` + status + `}}`
+	}
+	for _, test := range []struct {
+		name string
+		pods []string
+		want *Stuck
+	}{
+		{"none", nil, nil},
+		{"of another owner, with the same labels", []string{pod("a", "other", unscheduled)}, nil},
+		{"ready", []string{pod("a", "set", ready)}, nil},
+		{"ended", []string{pod("a", "set", `"phase":"Succeeded"`)}, nil},
+		{"of a ReplicaSet, and full nodes", []string{pod("a", "set", unscheduled), pod("b", "set", ready)},
+			&Stuck{Why: "pod a is not scheduled: full", Pod: "a"}},
+		{"one that has failed was replaced", []string{pod("a", "web", `"phase":"Failed"`), pod("b", "set", crashes)},
+			&Stuck{Why: "pod b waits for container c: CrashLoopBackOff", Pod: "b", Crashed: "c"}},
+		{"a claim", []string{pod("a", "web", unbound)}, &Stuck{Pod: "a", Claim: "data",
+			Why: "pod a is not scheduled: unbound PersistentVolumeClaims; its claim data is Pending " +
+				"(storage class: fast)"}},
+	} {
+		p := &Pods{}
+		if err := p.AddSet([]byte(`{"metadata":{"uid":"set","ownerReferences":[{"uid":"web","controller":true}]}}`)); err !=
+			nil {
+			t.Fatal(err)
+		}
+		if err := p.AddClaim([]byte(`{"metadata":{"name":"data","namespace":"n"},"spec":{"storageClassName":"fast"},` +
+			`"status":{"phase":"Pending"}}`)); err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range test.pods {
+			if err := p.Add([]byte(raw)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := p.Of("web"); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %+v", test.name, got)
+		}
+		if p.Of("") != nil {
+			t.Errorf("%s: an object without a uid has a pod", test.name)
+		}
 	}
 }

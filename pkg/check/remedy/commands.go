@@ -120,10 +120,16 @@ func (c Commands) DeleteBundle(r object.Ref) Remedy {
 		"impact shows what that removes")
 }
 
-// LogsOfJob shows the log of the Job of a GitRepo.
+// LogsOfJob shows the log of a Job.
 func (c Commands) LogsOfJob(namespace, name string) Remedy {
 	return Run(c.Kubectl+InNamespace(namespace)+" logs "+escape.Shell("job/"+name)+" --all-containers",
 		"shows the log of the Job, while its pod exists")
+}
+
+// LogsOfCrash shows the log of a container of a pod before it was started again.
+func (c Commands) LogsOfCrash(pod object.Ref, container string) Remedy {
+	return Run(c.For(pod)+" logs "+KubectlName(pod)+" -c "+escape.Shell(container)+" --previous",
+		"shows the log of the container until it ended")
 }
 
 // Unlabel removes a label of an object.

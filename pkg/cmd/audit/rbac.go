@@ -101,10 +101,10 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 	resources["fleet.cattle.io"] = append(resources["fleet.cattle.io"], "bundledeployments", "bundlenamespacemappings",
 		"bundles", "clustergroups", "clusterregistrations", "clusters", "contents", "gitrepos", "helmops", "imagescans",
 		"schedules")
-	// the configuration of the controller, labels on which targets may depend, and why an agent does not run
-	resources[""] = append(resources[""], "configmaps", "namespaces", "pods", "secrets")
-	// Fleet's own, for its versions and the scope of the agent
-	resources["apps"] = append(resources["apps"], "deployments", "statefulsets")
+	// the configuration of the controller, labels on which targets may depend, and why a workload does not run
+	resources[""] = append(resources[""], "configmaps", "namespaces", "persistentvolumeclaims", "pods", "secrets")
+	// Fleet's own, for its versions and the scope of the agent, and what pods belong to
+	resources["apps"] = append(resources["apps"], "deployments", "replicasets", "statefulsets")
 	// they may set the number of replicas
 	resources["autoscaling"] = append(resources["autoscaling"], "horizontalpodautoscalers")
 	for _, group := range slices.Sorted(maps.Keys(resources)) {
