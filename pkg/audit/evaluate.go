@@ -13,6 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // render returns the bundle deployments that are audited, and those of their bundles that the options request,
@@ -187,6 +188,13 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 		out.Undesired, out.Gaps = append(out.Undesired, c.Undesired...), append(out.Gaps, c.Gaps...)
 	}
 	out.Gaps = append(out.Gaps, unread...)
+	for _, g := range desired.Fleet.GitRepos {
+		if !out.Whole && g.Spec.DisablePolling && out.Includes(state.GitRepo, g) {
+			out.Notes = append(out.Notes, "GitRepo "+g.Namespace+"/"+g.Name+" has spec.disablePolling: Fleet does not "+
+				"look for new commits. A webhook that announces one, or a change of the spec, makes it read the "+
+				"repository")
+		}
+	}
 	return evaluate.NewResult(out), nil
 }
 

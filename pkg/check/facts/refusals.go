@@ -75,7 +75,8 @@ func Refusals(o v1alpha1.Object) []Refusal {
 const Stalled = "Stalled"
 
 // states reports whether a condition states an error that has not passed. Fleet clears the errors of polls only with
-// the next poll, and the condition Stalled only with the next Job.
+// the next poll, and the condition Stalled only with the next Job. Without polls, the error of one is believed if no
+// commit was ever read.
 func states(o v1alpha1.Object, c v1alpha1.Condition, kind string) bool {
 	failed := c.Status == failing[kind]
 	switch o := o.(type) {
@@ -84,7 +85,8 @@ func states(o v1alpha1.Object, c v1alpha1.Condition, kind string) bool {
 		case Stalled:
 			return o.Status.GitJobStatus == JobFailed
 		case "GitPolling":
-			return failed && !o.Spec.DisablePolling
+			neverRead := o.Status.Commit == "" && o.Status.GitJobStatus != JobSucceeded
+			return failed && (neverRead || !o.Spec.DisablePolling)
 		}
 	case *v1alpha1.HelmOp:
 		if kind == "Polled" {
