@@ -76,6 +76,9 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 	if e := c.evaluated[d.ID()]; e != nil && e.Terminating != "" {
 		s.Evidence = []string{"the namespace is being deleted: " + e.Terminating}
 	}
+	if repo := refusedRepo(found.Message); repo != "" && repo == d.GitRepo {
+		s.Evidence = append(s.Evidence, ofOwnRepo(d))
+	}
 	s.Said = cmp.Or(c.SaidOf(d, condition), "; its condition "+condition+" has no message")
 	return []Step{s}
 }

@@ -19,7 +19,8 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if o.Stuck != nil {
 		f.sayIf(true, o.Stuck.Why)
 	}
-	f.sayIf(o.Message != "", o.Message)
+	f.sayIf(o.Message != "", said(&d.Deployment, o))
+	f.sayIf(isOwnRepo(&d.Deployment, o), ofOwnRepo(&d.Deployment))
 	f.sayIf(o.Deletion != "", o.Deletion)
 	if of, ok := in.refusedPods(d, o); ok {
 		f.Follows = []Origin{{Code: "FD110", Cluster: d.Cluster, Object: of.Object}}

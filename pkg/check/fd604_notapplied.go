@@ -134,6 +134,7 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 		return []remedy.Remedy{fix, in.Retry(d, root.Condition)}
 	}
 	switch {
+	case in.adopted(root.Of, words):
 	case adoptable(words): // a deploy is refused until the objects are adopted
 		out = append(out, in.Commands.Assign(root.Of))
 	case root.Of.On != nil:
