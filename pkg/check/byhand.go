@@ -60,7 +60,18 @@ var fixes = []refusal{
 	}},
 	{regexp.MustCompile(`chart requires kubeVersion`),
 		advised("deploy a chart that supports the version of the cluster")},
+	{awaited, ofAwaited},
 	{refusedObject, ofObject},
+}
+
+// awaited are the words of Helm about an object that was not ready before its timeout.
+var awaited = regexp.MustCompile(`resource ([A-Z]\w{0,62})/([a-z0-9-]{1,63})/` + objectName + ` not ready`)
+
+// ofAwaited shows the object for which Helm waited.
+func ofAwaited(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+	r := object.Ref{Kind: m[1], Namespace: m[2], Name: m[3]}
+	return remedy.Run(in.On(d.On).Describe(r).Command,
+		"shows why it is not ready: Helm waits for it until helm.timeoutSeconds have passed"), true
 }
 
 // advised returns the fix that is one sentence. $1 is the first group of the words.
