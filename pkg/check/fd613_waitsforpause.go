@@ -13,7 +13,7 @@ import (
 func (in *pass) waitsForPause() {
 	causes := in.Causes()
 	var all []Finding
-	waiting := map[int][]string{}
+	waiting, what := map[int][]string{}, map[int]string{}
 	for _, d := range in.Deployments {
 		steps := causes.Blocked(&d.Deployment)
 		if len(steps) == 0 || steps[0].Kind != StepPaused {
@@ -30,10 +30,13 @@ func (in *pass) waitsForPause() {
 				Message: strings.ToLower(root.Object.Kind) + " " + root.key() + " is paused"})
 		}
 		waiting[i] = append(waiting[i], d.Key())
+		if spec := &d.BD.Spec; spec.DeploymentID != spec.StagedDeploymentID {
+			what[i] = "newer "
+		}
 	}
 	for i, f := range all {
 		slices.Sort(waiting[i])
-		f.Message += ", and a newer deployment waits in " + facts.Count(len(waiting[i]), "bundle deployment") + ": " +
+		f.Message += ", and a " + what[i] + "deployment waits in " + facts.Count(len(waiting[i]), "bundle deployment") + ": " +
 			facts.List(waiting[i])
 		in.report(f)
 	}
