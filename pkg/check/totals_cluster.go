@@ -58,15 +58,16 @@ func (in *Input) wrongOfCluster(t *totals, f *Finding) []number {
 		objects[0].bugs = append(objects[0].bugs, &fleet.BugClusterCounts)
 	}
 	deployments := wrongSummary(&s.Summary, reported.Summary, actual.Summary)
-	return slices.Concat(objects, deployments, in.wrongRepos(s, reported, actual))
+	return slices.Concat(objects, deployments, in.wrongRepos(s, reported, actual, fleet.TotalsOfCluster(p.actual)))
 }
 
 // wrongRepos returns the numbers of GitRepos and HelmOps of a cluster that are wrong. Fleet counts one as ready if any
-// of its bundle deployments is.
-func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.ClusterTotals) []number {
+// of its bundle deployments is. left are the numbers with those that were deleted and whose bundles are left, which
+// FD304 reports.
+func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual, left fleet.ClusterTotals) []number {
 	var out []number
-	add := func(kind, what string, desired *int, ready int, expected, actual share) {
-		if desired == nil || !in.Desired.Read(kind, "") {
+	add := func(kind, what string, desired *int, ready int, expected, actual, left share) {
+		if desired == nil || !in.Desired.Read(kind, "") || left == (share{ready, *desired}) {
 			return
 		}
 		if n := of(what, share{ready, *desired}, expected, actual); n.reported != n.actual {
@@ -75,10 +76,10 @@ func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual fleet.Cl
 	}
 	add(state.GitRepo, "GitRepos ready", s.DesiredReadyGitRepos, s.ReadyGitRepos,
 		share{reported.ReadyGitRepos, reported.DesiredReadyGitRepos}, share{actual.ReadyGitRepos,
-			actual.DesiredReadyGitRepos})
+			actual.DesiredReadyGitRepos}, share{left.ReadyGitRepos, left.DesiredReadyGitRepos})
 	add(state.HelmOp, "HelmOps ready", s.DesiredReadyHelmOps, s.ReadyHelmOps,
 		share{reported.ReadyHelmOps, reported.DesiredReadyHelmOps}, share{actual.ReadyHelmOps,
-			actual.DesiredReadyHelmOps})
+			actual.DesiredReadyHelmOps}, share{left.ReadyHelmOps, left.DesiredReadyHelmOps})
 	return out
 }
 
