@@ -4,7 +4,9 @@ package check
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -47,6 +49,11 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 		if said := in.Said(b, "Ready"); said != "" {
 			f.say("Fleet reports%s", said)
 		}
+		if repo := in.repoOfTarget(b, field); repo != "" {
+			f.say("GitRepo %s/%s has this target", b.Namespace, repo)
+			f.Remedies = get(b.Namespace, "gitrepos", repo, " -o jsonpath='{.spec.targets}'",
+				"prints the targets of the GitRepo: correct them there")
+		}
 		return f, true
 	}
 	message, failed := facts.BundleError(b)
@@ -74,6 +81,22 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 	}
 	f.Evidence = append(f.Evidence, "Fleet reports"+in.Said(b, "Ready"))
 	return f, true
+}
+
+// repoOfTarget returns the name of the GitRepo that has the target of a Bundle with a field ("targets[0].name"); empty if
+// the target is not from there.
+func (in *Input) repoOfTarget(b *v1alpha1.Bundle, field string) string {
+	repo, _ := facts.RepoOf(b)
+	g := in.GitRepo(repo.Namespace + "/" + repo.Name)
+	for i := range b.Spec.Targets {
+		t := b.Spec.Targets[i].ClusterTarget
+		same := func(x v1alpha1.ClusterTarget) bool { return reflect.DeepEqual(x, t) }
+		named := strings.HasPrefix(field, fmt.Sprintf("targets[%d].", i))
+		if named && g != nil && slices.ContainsFunc(g.Spec.Targets, same) {
+			return g.Name
+		}
+	}
+	return ""
 }
 
 // templateField returns what a template uses: a label, an annotation or another value of the cluster.
