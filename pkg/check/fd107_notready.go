@@ -8,7 +8,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
@@ -33,11 +32,9 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	in.report(f)
 }
 
-// inspect is the next step about an object that is not ready: what shows why its pod does not run, where a pod shows
-// that it does not.
+// inspect is the next step about an object that is not ready: what shows more of it than its own conditions.
 func (in *Input) inspect(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
 	on := in.On(d.On)
-	pod := object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: o.Namespace}
 	switch {
 	case o.Deletion != "":
 		return on.Show(o.Ref, "shows its finalizers and conditions")
@@ -45,13 +42,8 @@ func (in *Input) inspect(d *evaluate.BundleDeployment, o *evaluate.Object) remed
 		return on.LogsOfJob(o.Namespace, o.Name)
 	case o.Stuck == nil:
 		return on.Describe(o.Ref)
-	case o.Stuck.Claim != "":
-		pod.Kind, pod.Name = "PersistentVolumeClaim", o.Stuck.Claim
-		return on.Describe(pod)
+	case o.Stuck.Crashed != "":
+		return on.LogsOfCrash(o.Stuck.Ref, o.Stuck.Crashed)
 	}
-	pod.Name = o.Stuck.Pod
-	if o.Stuck.Crashed != "" {
-		return on.LogsOfCrash(pod, o.Stuck.Crashed)
-	}
-	return on.Describe(pod)
+	return on.Describe(o.Stuck.Ref)
 }

@@ -226,12 +226,13 @@ func (p *Pods) Of(uid string) *Stuck {
 	if x == nil {
 		return nil
 	}
-	out := &Stuck{Why: x.sentence(), Pod: x.Metadata.Name, Crashed: x.crashed()}
+	out := &Stuck{Why: x.sentence(), Crashed: x.crashed(),
+		Ref: object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: x.Metadata.Namespace, Name: x.Metadata.Name}}
 	for _, v := range x.Spec.Volumes {
 		class := p.claims[types.NamespacedName{Namespace: x.Metadata.Namespace, Name: v.Claim.Name}]
 		if class != "" && x.waitsForClaim() {
-			out.Claim = v.Claim.Name
-			out.Why += "; its claim " + out.Claim + " is Pending (storage class: " + class + ")"
+			out.Ref.Kind, out.Ref.Name = "PersistentVolumeClaim", v.Claim.Name
+			out.Why += "; its claim " + v.Claim.Name + " is Pending (storage class: " + class + ")"
 			break
 		}
 	}

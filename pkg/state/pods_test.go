@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -77,6 +78,9 @@ func TestPodsOf(t *testing.T) {
 			`{"uid":"` + owner + `","controller":true}]},"spec":{"volumes":[{},{"persistentVolumeClaim":` +
 			`{"claimName":"data"}}]},"status":{` + status + `}}`
 	}
+	of := func(kind, name string) object.Ref {
+		return object.Ref{APIVersion: "v1", Kind: kind, Namespace: "n", Name: name}
+	}
 	for _, test := range []struct {
 		name string
 		pods []string
@@ -87,10 +91,10 @@ func TestPodsOf(t *testing.T) {
 		{"ready", []string{pod("a", "set", ready)}, nil},
 		{"ended", []string{pod("a", "set", `"phase":"Succeeded"`)}, nil},
 		{"of a ReplicaSet, and full nodes", []string{pod("a", "set", unscheduled), pod("b", "set", ready)},
-			&Stuck{Why: "pod a is not scheduled: full", Pod: "a"}},
+			&Stuck{Why: "pod a is not scheduled: full", Ref: of("Pod", "a")}},
 		{"one that has failed was replaced", []string{pod("a", "web", `"phase":"Failed"`), pod("b", "set", crashes)},
-			&Stuck{Why: "pod b waits for container c: CrashLoopBackOff", Pod: "b", Crashed: "c"}},
-		{"a claim", []string{pod("a", "web", unbound)}, &Stuck{Pod: "a", Claim: "data",
+			&Stuck{Why: "pod b waits for container c: CrashLoopBackOff", Ref: of("Pod", "b"), Crashed: "c"}},
+		{"a claim", []string{pod("a", "web", unbound)}, &Stuck{Ref: of("PersistentVolumeClaim", "data"),
 			Why: "pod a is not scheduled: unbound PersistentVolumeClaims; its claim data is Pending " +
 				"(storage class: fast)"}},
 	} {

@@ -50,11 +50,10 @@ type Stuck struct {
 	Runs bool
 	// Logs is true if a container of it has started, so that it has a log.
 	Logs bool
-	// Pod is the name of the pod, and Crashed that of its container that is started again after it ended; empty without
-	// one. They are only read for workloads of bundles.
-	Pod, Crashed string
-	// Claim is a PersistentVolumeClaim for which the pod waits; empty without one.
-	Claim string
+	// Ref is the pod, or the PersistentVolumeClaim for which it waits, and Crashed the container of the pod that is
+	// started again after it ended; empty without one. They are only read for workloads of bundles.
+	Ref     object.Ref
+	Crashed string
 }
 
 // ReadsPods reports whether the pods of a workload explain why it does not run.
