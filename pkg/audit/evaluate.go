@@ -188,14 +188,22 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 		out.Undesired, out.Gaps = append(out.Undesired, c.Undesired...), append(out.Gaps, c.Gaps...)
 	}
 	out.Gaps = append(out.Gaps, unread...)
-	for _, g := range desired.Fleet.GitRepos {
-		if !out.Whole && g.Spec.DisablePolling && out.Includes(state.GitRepo, g) {
-			out.Notes = append(out.Notes, "GitRepo "+g.Namespace+"/"+g.Name+" has spec.disablePolling: Fleet does not "+
-				"look for new commits. A webhook that announces one, or a change of the spec, makes it read the "+
-				"repository")
-		}
+	if !slices.ContainsFunc(deployments, func(d *evaluate.BundleDeployment) bool { return d.State != evaluate.Ready }) {
+		out.Notes = append(out.Notes, notPolled(&out)...)
 	}
 	return evaluate.NewResult(out), nil
+}
+
+// notPolled says of the GitRepos that somebody asked for that Fleet does not poll them.
+func notPolled(r *evaluate.Result) []string {
+	var out []string
+	for _, g := range r.Desired.Fleet.GitRepos {
+		if !r.Whole && g.Spec.DisablePolling && r.Includes(state.GitRepo, g) {
+			out = append(out, "GitRepo "+g.Namespace+"/"+g.Name+" has spec.disablePolling: Fleet does not look for "+
+				"new commits. A webhook that announces one, or a change of the spec, makes it read the repository")
+		}
+	}
+	return out
 }
 
 // placed returns the bundle deployments without their desired objects.

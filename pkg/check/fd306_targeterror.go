@@ -83,8 +83,8 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 	return f, true
 }
 
-// repoOfTarget returns the name of the GitRepo that has the target of a Bundle with a field ("targets[0].name"); empty if
-// the target is not from there.
+// repoOfTarget returns the name of the GitRepo that has the target of a Bundle with a field ("targets[0].name"); empty
+// if the target is not from there.
 func (in *Input) repoOfTarget(b *v1alpha1.Bundle, field string) string {
 	repo, _ := facts.RepoOf(b)
 	g := in.GitRepo(repo.Namespace + "/" + repo.Name)

@@ -36,8 +36,8 @@ func (in *pass) waitsForPause() {
 	}
 	for i, f := range all {
 		slices.Sort(waiting[i])
-		f.Message += ", and a " + what[i] + "deployment waits in " + facts.Count(len(waiting[i]), "bundle deployment") + ": " +
-			facts.List(waiting[i])
+		f.Message += ", and a " + what[i] + "deployment waits in " +
+			facts.Count(len(waiting[i]), "bundle deployment") + ": " + facts.List(waiting[i])
 		in.report(f)
 	}
 }

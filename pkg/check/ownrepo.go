@@ -26,8 +26,8 @@ func refusedRepo(words string) string {
 
 // ofOwnRepo says that the GitRepo of a bundle deployment is an object of it.
 func ofOwnRepo(d *directory.Deployment) string {
-	return "GitRepo " + d.GitRepo + " is an object of its own bundle: the state of each is part of that of the other, " +
-		"and deleting the bundle deletes it"
+	return "GitRepo " + d.GitRepo + " is an object of its own bundle: the state of each is part of that of the " +
+		"other, and deleting the bundle deletes it"
 }
 
 // isOwnRepo reports whether an object of a bundle deployment is the GitRepo of it.
