@@ -99,8 +99,8 @@ func TestPodsOf(t *testing.T) {
 				"(storage class: fast)"}},
 	} {
 		p := &Pods{}
-		if err := p.AddSet([]byte(`{"metadata":{"uid":"set","ownerReferences":[{"uid":"web","controller":true}]}}`),
-		); err != nil {
+		set := `{"metadata":{"uid":"set","ownerReferences":[{"uid":"web","controller":true}]}}`
+		if err := p.AddSet([]byte(set)); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.AddClaim([]byte(`{"metadata":{"name":"data","namespace":"n"},"spec":{"storageClassName":"fast"},` +
