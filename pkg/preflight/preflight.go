@@ -57,8 +57,8 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 	return rollouts, elsewhere
 }
 
-// Gaps returns what could not be read, without what the items of a rollout say: what its rendering lacks, and kinds that
-// are not served. What other bundles desire that are not installed, and cannot be rendered, is not in question.
+// Gaps returns what could not be read, without what the items of a rollout say: what its rendering lacks, and kinds
+// that are not served. What other bundles desire that are not installed, and cannot be rendered, is not in question.
 func Gaps(c *check.Input) []report.Gap {
 	said := map[report.Gap]bool{}
 	for _, d := range c.Desired.Deployments {
