@@ -27,6 +27,9 @@ func (f *Flags) ToOptions(args []string, objects ...Object) (engine.Options, err
 	if o.Desired, err = f.from(o.Scope); err != nil {
 		return o, err
 	}
+	if len(objects) > 0 && !f.in.Changed(desiredFlag) {
+		o.Desired = engine.DesiredAuto // a bundle that is not installed also desires objects
+	}
 	o.Commands.Files = f.directoryArgs()
 	o.AgentScope, err = f.in.AgentScope()
 	return o, err
