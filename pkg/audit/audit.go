@@ -5,6 +5,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -189,6 +190,10 @@ func (s *Standing) finish(ctx context.Context) (*Audit, error) {
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {
 		return nil, err
+	}
+	if r.options.Parents {
+		out.Findings = append(out.Findings, out.Input().Causes().Unexplained(out.Findings)...)
+		slices.SortStableFunc(out.Findings, func(a, b check.Finding) int { return cmp.Compare(a.Code, b.Code) })
 	}
 	lost := missing(out.Deployments, out.Findings)
 	err = Each(ctx, out.clusters, func(ctx context.Context, i int) error {

@@ -21,20 +21,48 @@ func (c *Causes) deleting(d *directory.Deployment) Cause {
 	return notReady(s)
 }
 
-// ready returns the cause of a deployment whose objects are ready: its release can have a problem all the same. It
-// notes a status that says something else.
+// ready returns the cause of a deployment whose objects are ready: its release or its values can have a problem all the
+// same, or Fleet reports them as not ready for good. It notes a status that says something else.
 func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
 	d := &e.Deployment
 	if problems := c.recordProblems(e); len(problems) > 0 {
 		return notReady(c.recordStep(e, problems[0]))
 	}
 	out := Cause{State: evaluate.Ready}
-	if d.BD == nil || shown(d.BD) == string(fleet.Ready) {
+	if d.BD == nil {
+		return out
+	}
+	if steps := c.wrongValues(d); len(steps) > 0 {
+		return notReady(steps...)
+	}
+	if shown(d.BD) == string(fleet.Ready) {
 		return out
 	}
 	out.Note = "Fleet reports " + bundleName(d) + " on " + d.Cluster + " as " + shown(d.BD) +
 		asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
+	if f, ok := c.staysWrong(e); ok {
+		s := quote(StepStatusWrong, f)
+		s.Of, s.Object, s.Findings = d, d.Ref(), []Origin{{Code: f.Code, BundleDeployment: d.Key()}}
+		s.Evidence = append([]string{out.Note}, f.Evidence...)
+		return notReady(s)
+	}
 	return out
+}
+
+// staysWrong returns the finding that Fleet reports a deployment as not ready whose objects are, for a reason that does
+// not pass.
+func (c *Causes) staysWrong(e *evaluate.BundleDeployment) (Finding, bool) {
+	for i := range e.Objects {
+		if f, ok := c.scaled(e, &e.Objects[i]); ok {
+			return f, true
+		}
+	}
+	for _, f := range c.contradictions(e) {
+		if f.Aspect == listed {
+			return f, true
+		}
+	}
+	return Finding{}, false
 }
 
 // unexplained returns the cause of a deployment that is not applied and that nothing blocks.

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -156,7 +157,7 @@ func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of C
 		}
 		s.Next = only(c.ShowRole())
 		return unknown(s)
-	case refused(e, o):
+	case refused(e, o), wronglyReported(of, e, o):
 		return of
 	case o.State == evaluate.Ready && !o.NotReady:
 		out := Cause{State: evaluate.Ready}
@@ -171,6 +172,22 @@ func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of C
 	alone := *e
 	alone.Objects, alone.Orphans = []evaluate.Object{*o}, nil
 	return c.Objects(&alone)
+}
+
+// wronglyReported reports whether Fleet reports an object as not ready, for a reason that does not pass, although it is.
+func wronglyReported(of Cause, e *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if root := of.Root(); root == nil || root.Kind != StepStatusWrong {
+		return false
+	}
+	ids := func(kind, namespace, name string) bool {
+		return o.Kind == kind && o.Namespace == namespace && o.Name == name
+	}
+	s := &e.BD.Status
+	return slices.ContainsFunc(s.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool {
+		return ids(m.Kind, m.Namespace, m.Name)
+	}) || slices.ContainsFunc(s.NonReadyStatus, func(n v1alpha1.NonReadyStatus) bool {
+		return ids(n.Kind, n.Namespace, n.Name)
+	})
 }
 
 // NotRead returns the cause for the objects of a bundle deployment that were not read. The message has the state that

@@ -13,10 +13,7 @@ import (
 // Own returns the causes that concern an object of Fleet as a whole, beside those of its bundle deployments.
 func (c *Causes) Own(o v1alpha1.Object) []Cause {
 	if facts.Deleting(o) {
-		ref := facts.RefTo(o)
-		s := Step{Kind: StepDeleting, Object: ref, Since: o.GetDeletionTimestamp().Time}
-		s.Message, s.Evidence = c.stuckBy(ref.Kind, facts.Key(o))
-		return []Cause{notReady(s)}
+		return []Cause{notReady(c.inDeletion(o))}
 	}
 	switch o := o.(type) {
 	case *v1alpha1.Bundle:
@@ -32,6 +29,14 @@ func (c *Causes) Own(o v1alpha1.Object) []Cause {
 		return c.cluster(o)
 	}
 	return c.refused(o)
+}
+
+func (c *Causes) inDeletion(o v1alpha1.Object) Step {
+	ref := facts.RefTo(o)
+	s := Step{Kind: StepDeleting, Object: ref, Since: o.GetDeletionTimestamp().Time,
+		Findings: []Origin{{Code: "FD603", Object: ref}}}
+	s.Message, s.Evidence = c.stuckBy(ref.Kind, facts.Key(o))
+	return s
 }
 
 // Stopped returns why the controller updates no cluster of a Bundle; none if it does.
@@ -54,6 +59,9 @@ func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
 		return nil
 	}
 	s := Step{Kind: StepOutdated, Object: facts.RefTo(b), Message: "no later change is deployed"}
+	if facts.Deleting(o) {
+		return []Cause{notReady(s, c.inDeletion(o))}
+	}
 	for _, of := range c.refused(o) {
 		return []Cause{notReady(append([]Step{s}, of.Steps...)...)}
 	}

@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -28,6 +27,7 @@ type Causes struct {
 	dependencies *dependency.Index
 	rollout      func(*v1alpha1.Bundle) *progress
 	byKey        map[string]*directory.Deployment
+	byBundle     map[string][]*directory.Deployment
 	evaluated    map[object.DeploymentID]*evaluate.BundleDeployment
 	stuckBy      func(kind, key string) (message string, evidence []string)
 }
@@ -35,10 +35,11 @@ type Causes struct {
 // Causes returns the graph of causes.
 func (in *Input) Causes() *Causes {
 	c := &Causes{Input: in, dependencies: dependency.New(in.Desired.Directory), rollout: rollouts(in.Facts),
-		byKey:     map[string]*directory.Deployment{},
+		byKey: map[string]*directory.Deployment{}, byBundle: map[string][]*directory.Deployment{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, stuckBy: in.Stuck()}
 	for _, d := range in.Desired.Directory.Deployments {
 		c.byKey[d.Key()] = d
+		c.byBundle[d.Bundle] = append(c.byBundle[d.Bundle], d)
 	}
 	for _, d := range in.Deployments {
 		c.evaluated[d.ID()] = d
@@ -83,19 +84,22 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 	return []Step{s}
 }
 
-// values returns why the values of a bundle deployment keep its agent from deploying it, as a sentence with its time;
-// empty if they do not, or if it is not known.
-func (c *Causes) values(d *directory.Deployment) (why string, since time.Time) {
+// wrongValues returns why the values of a bundle deployment keep its agent from deploying it; nil if they do not, or if
+// that is not known.
+func (c *Causes) wrongValues(d *directory.Deployment) []Step {
 	if !c.Holds(c.sameValues(d)) {
-		return "", time.Time{}
+		return nil
 	}
-	switch _, result := c.ValuesOf(d); result.State {
-	case values.Missing:
-		return "its values Secret is missing", result.Since
-	case values.Mismatch:
-		return "its values Secret has other values than its BundleDeployment states", result.Since
+	_, result := c.ValuesOf(d)
+	why := map[values.State]string{values.Missing: "its values Secret is missing",
+		values.Mismatch: "its values Secret has other values than its BundleDeployment states"}[result.State]
+	if why == "" {
+		return nil
 	}
-	return "", time.Time{}
+	s := c.stepOn(StepValues, d, why)
+	s.Since, s.Settle, s.Pauses = result.Since, c.sameValues(d), 1
+	s.Findings = originsAt(d, "FD402", "FD403")
+	return []Step{s}
 }
 
 func (c *Causes) sameValues(d *directory.Deployment) []settle.Question {

@@ -106,10 +106,8 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 		}
 		return steps
 	}
-	if why, since := c.values(d); why != "" {
-		s := c.stepOn(StepValues, d, why)
-		s.Since, s.Settle, s.Pauses, s.Findings = since, c.sameValues(d), 1, originsAt(d, "FD402", "FD403")
-		return []Step{s}
+	if steps := c.wrongValues(d); len(steps) > 0 {
+		return steps
 	}
 	if steps := c.dependency(d, seen); len(steps) > 0 {
 		return steps

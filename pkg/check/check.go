@@ -31,17 +31,22 @@ func Run(in *Input, scopes ...Scope) []Finding {
 	run(in, rows)
 	var out []Finding
 	for _, r := range rows {
-		check := checks()[slices.IndexFunc(checks(), func(c Check) bool { return c.Code == r.code })]
 		for _, f := range r.in.found {
-			f.Code, f.Severity, f.Urgency, f.Title = check.Code, check.Severity, check.Urgency, check.Title
-			f.Remedies = slices.Clone(f.Remedies)
-			for i := range f.Remedies {
-				f.Remedies[i].URL = URL(f.Code)
-			}
-			out = append(out, f)
+			out = append(out, f.as(r.code))
 		}
 	}
 	return out
+}
+
+// as returns a finding with a code and what the catalogue has for it.
+func (f Finding) as(code string) Finding {
+	check := checks()[slices.IndexFunc(checks(), func(c Check) bool { return c.Code == code })]
+	f.Code, f.Severity, f.Urgency, f.Title = check.Code, check.Severity, check.Urgency, check.Title
+	f.Remedies = slices.Clone(f.Remedies)
+	for i := range f.Remedies {
+		f.Remedies[i].URL = URL(f.Code)
+	}
+	return f
 }
 
 // run goes over each part of the result once.

@@ -13,15 +13,24 @@ import (
 )
 
 func (in *pass) contradiction(d *evaluate.BundleDeployment) {
+	for _, f := range in.contradictions(d) {
+		in.report(f)
+	}
+}
+
+// contradictions are the findings about what is mutually exclusive in the status of a bundle deployment.
+func (in *Input) contradictions(d *evaluate.BundleDeployment) []Finding {
+	var out []Finding
 	for _, x := range contradictions(d) {
 		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
-		f.Aspect = x.aspect
+		f.Code, f.Aspect, f.Remedies = "FD209", x.aspect, only(in.Commands.Describe(f.Object))
 		if x.aspect == listed {
 			o := &d.BD.Status.NonReadyStatus[0]
 			f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.ReportedOf(&d.Deployment, o))
 		}
-		in.report(f, in.Commands.Describe(f.Object))
+		out = append(out, f)
 	}
+	return out
 }
 
 // listed is the aspect of a list of objects that contradicts the counts. Its first object is shown.

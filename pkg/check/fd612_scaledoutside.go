@@ -15,18 +15,27 @@ import (
 // scaledOutside reports an object that is as desired, and that Fleet reports as modified for as long as an autoscaler
 // that is not in the bundle changes its number of replicas.
 func (in *pass) scaledOutside(d *evaluate.BundleDeployment, o *evaluate.Object) {
+	if f, ok := in.scaled(d, o); ok {
+		in.report(f)
+	}
+}
+
+// scaled is scaledOutside for the graph of causes.
+func (in *Input) scaled(d *evaluate.BundleDeployment, o *evaluate.Object) (Finding, bool) {
 	if !o.Scaled || d.BD == nil || fleet.BugReplicas.In(facts.AgentVersion(d)) { // FD201 reports the bug
-		return
+		return Finding{}, false
 	}
 	reported := slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool {
 		ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 		return ref == o.Ref && !m.Missing && !m.Delete
 	})
 	if !reported {
-		return
+		return Finding{}, false
 	}
 	f := about(d, o.Ref, "an autoscaler scales %s, and Fleet reports it as modified: it knows only autoscalers of the "+
 		"same bundle", o.Key())
-	in.report(f, in.Commands.Rules(&d.Deployment, "prints the rule that excludes /spec/replicas, for "+
+	f.Code = "FD612"
+	f.Remedies = only(in.Commands.Rules(&d.Deployment, "prints the rule that excludes /spec/replicas, for "+
 		"diff.comparePatches in the fleet.yaml; leaving replicas out of the manifest does the same"))
+	return f, true
 }

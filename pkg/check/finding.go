@@ -55,6 +55,13 @@ type Finding struct {
 	Cause facts.Cause
 }
 
+// Is reports whether the finding is an origin.
+func (f *Finding) Is(o Origin) bool {
+	at := o.Object == (object.Ref{}) || f.Object == o.Object
+	of := o.BundleDeployment == "" || f.BundleDeployment == o.BundleDeployment
+	return f.Code == o.Code && at && of
+}
+
 // Pages is the address of the directory docs/.
 const Pages = "https://github.com/fleetdoctor/kubectl-fleetdoctor/blob/main/docs/"
 

@@ -57,6 +57,17 @@ func (s Scope) Names(kind, key string) bool {
 	return slices.ContainsFunc(s.Targets, func(t Target) bool { return t.is(kind) && t.matches(key) })
 }
 
+// Asks reports whether a target with a name is an object of Fleet. A BundleDeployment also has the name of its bundle.
+func (s Scope) Asks(kind string, o v1alpha1.Object) bool {
+	keys := []string{o.GetNamespace() + "/" + o.GetName()}
+	if workspace := o.GetLabels()[fleet.BundleNamespaceLabel]; kind == state.BundleDeployment && workspace != "" {
+		keys = append(keys, workspace+"/"+o.GetName())
+	}
+	return slices.ContainsFunc(s.Targets, func(t Target) bool {
+		return t.Name != "" && t.is(kind) && slices.ContainsFunc(keys, t.matches)
+	})
+}
+
 // Pick returns the bundle deployments in scope. The error is a *NotFoundError if a target does not exist, and
 // ErrNothingInScope if no bundle deployment is in scope.
 func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, error) {

@@ -18,14 +18,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func byCluster(a, b member) int {
+func byCluster(a, b check.Member) int {
 	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle),
-		cmp.Compare(a.BundleDeployment, b.BundleDeployment))
+		cmp.Compare(whyDeployment(a).BundleDeployment, whyDeployment(b).BundleDeployment))
 }
 
 // combine returns the explanation of an object from its deployments and from what concerns the object itself.
 // Deployments with the same chain have one cause.
-func (x *explainer) combine(r object.Ref, list []member, own []check.Cause) report.WhyObject {
+func (x *explainer) combine(r object.Ref, list []check.Member, own []check.Cause) report.WhyObject {
 	out := report.WhyObject{Ref: r, State: report.Ready}
 	place := map[string]int{}
 	add := func(of check.Cause) (at int, shown report.WhyCause) {
@@ -60,11 +60,12 @@ func (x *explainer) combine(r object.Ref, list []member, own []check.Cause) repo
 		default:
 			out.Summary.Unknown++
 		}
+		of := whyDeployment(m)
 		i, shown := add(m.Cause)
 		if c := &out.Causes[i]; !slices.Equal(shown.Remedies, c.Remedies) {
-			m.Remedies = shown.Remedies
+			of.Remedies = shown.Remedies
 		}
-		out.Causes[i].Deployments = append(out.Causes[i].Deployments, m.WhyDeployment)
+		out.Causes[i].Deployments = append(out.Causes[i].Deployments, of)
 	}
 	slices.SortStableFunc(out.Causes[whole:], func(a, b report.WhyCause) int {
 		return cmp.Or(cmp.Compare(a.State, b.State), -cmp.Compare(len(a.Deployments), len(b.Deployments)))

@@ -4,7 +4,6 @@ package why
 
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -16,20 +15,16 @@ type explainer struct {
 	// findings are by the key of their bundle deployment, others by the object that they are about.
 	findings map[string][]check.Finding
 	others   map[object.Ref][]check.Finding
-	ofBundle map[string][]*directory.Deployment
 }
 
 func newExplainer(in *check.Input, findings []check.Finding) *explainer {
 	x := &explainer{in: in, causes: in.Causes(), findings: map[string][]check.Finding{},
-		others: map[object.Ref][]check.Finding{}, ofBundle: map[string][]*directory.Deployment{}}
+		others: map[object.Ref][]check.Finding{}}
 	for _, f := range findings {
 		if f.BundleDeployment != "" {
 			x.findings[f.BundleDeployment] = append(x.findings[f.BundleDeployment], f)
 		}
 		x.others[f.Object] = append(x.others[f.Object], f)
-	}
-	for _, d := range in.Desired.Directory.Deployments {
-		x.ofBundle[d.Bundle] = append(x.ofBundle[d.Bundle], d)
 	}
 	return x
 }
@@ -43,7 +38,7 @@ func (x *explainer) found(s *check.Step) []check.Finding {
 			among = x.findings[o.BundleDeployment]
 		}
 		for _, f := range among {
-			if f.Code == o.Code && (o.Object == object.Ref{} || f.Object == o.Object) {
+			if f.Is(o) {
 				out = append(out, f)
 			}
 		}
@@ -51,8 +46,11 @@ func (x *explainer) found(s *check.Step) []check.Finding {
 	return out
 }
 
-// member is a bundle on a cluster, with or without a BundleDeployment.
-type member struct {
-	report.WhyDeployment
-	check.Cause
+// whyDeployment names a member in a report.
+func whyDeployment(m check.Member) report.WhyDeployment {
+	out := report.WhyDeployment{Bundle: m.Bundle, Cluster: m.Cluster}
+	if m.Of != nil {
+		out.BundleDeployment = m.Of.Key()
+	}
+	return out
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -99,13 +98,7 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 			continue
 		}
 		for _, o := range k.Of(f) {
-			workspace := o.GetNamespace()
-			if k.Name == state.BundleDeployment {
-				workspace = o.GetLabels()[fleet.BundleNamespaceLabel]
-			}
-			if slices.Contains([]string{o.GetName(), o.GetNamespace() + "/" + o.GetName(),
-				workspace + "/" + o.GetName()},
-				t.Name) {
+			if (evaluate.Scope{Targets: []evaluate.Target{t}}).Asks(k.Name, o) {
 				out = append(out, o)
 			}
 		}
@@ -165,10 +158,10 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	slices.Sort(keys)
 	var out []report.WhyObject
 	for _, key := range slices.Compact(keys) {
-		var list []member
+		var list []check.Member
 		for _, d := range x.in.Deployments {
 			if d.Parents()[kindOf(t)] == key {
-				list = append(list, x.member(&d.Deployment))
+				list = append(list, x.noted(x.causes.Member(&d.Deployment)))
 			}
 		}
 		r := facts.Named(kindOf(t), key)

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Member is a bundle on a cluster, with why it is not ready there. It is a part of a Subject.
+type Member struct {
+	Bundle, Cluster string // "namespace/name"
+	// Of is its bundle deployment; nil if it should have one.
+	Of *directory.Deployment
+	Cause
+}
+
+// Subject is an object of Fleet with why it is not ready: what concerns it as a whole, and its members.
+type Subject struct {
+	Own     []Cause
+	Members []Member
+}
+
+// Subject returns what decides whether an object of Fleet is ready. The verbs audit and why both ask it.
+func (c *Causes) Subject(o v1alpha1.Object) Subject {
+	if d := c.Deployment(facts.Key(o)); d != nil && facts.RefTo(o).Kind == state.BundleDeployment {
+		return Subject{Members: []Member{c.Alone(d)}}
+	}
+	out := Subject{Own: c.Own(o)}
+	switch o := o.(type) {
+	case *v1alpha1.Bundle:
+		out.Members = c.ofBundle(o)
+	case *v1alpha1.GitRepo, *v1alpha1.HelmOp:
+		var stopped []Cause
+		out.Members, stopped = c.membersOfRepo(o)
+		if !facts.Deleting(o) {
+			out.Own = append(out.Own, stopped...)
+		}
+	case *v1alpha1.Cluster:
+		out.Members = c.onCluster(o)
+	}
+	return out
+}
+
+// Alone explains a bundle deployment by what is deployed.
+func (c *Causes) Alone(d *directory.Deployment) Member {
+	return Member{d.Bundle, d.Cluster, d, c.Of(d)}
+}
+
+// Member explains a bundle deployment, also by a newer deployment that the rollout does not reach.
+func (c *Causes) Member(d *directory.Deployment) Member {
+	out := c.Alone(d)
+	if out.State == evaluate.Ready {
+		if held, ok := c.NotReached(d); ok {
+			out.Cause = held
+		}
+	}
+	return out
+}
+
+func (c *Causes) ofBundle(b *v1alpha1.Bundle) []Member {
+	var out []Member
+	for _, d := range c.byBundle[facts.Key(b)] {
+		out = append(out, c.Member(d))
+	}
+	for r := range c.Targets(b).Results() {
+		out = append(out, c.missing(b, r)...)
+	}
+	return out
+}
+
+// missing returns the member for a target that should exist; none if it does.
+func (c *Causes) missing(b *v1alpha1.Bundle, r targeting.Result) []Member {
+	on := r.Cluster
+	deleting := on.DeletionTimestamp != nil || b.DeletionTimestamp != nil
+	if selected := r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked; deleting || !selected {
+		return nil
+	}
+	if ns := on.Status.Namespace; ns != "" && c.BundleDeployment(ns+"/"+b.Name) != nil {
+		return nil
+	}
+	return []Member{{facts.Key(b), on.Key(), nil, c.NotCreated(b, r)}}
+}
+
+// membersOfRepo returns the members of all bundles of a GitRepo or HelmOp, and what stops a bundle on all clusters.
+func (c *Causes) membersOfRepo(o v1alpha1.Object) (list []Member, stopped []Cause) {
+	r := facts.RefTo(o)
+	read := map[string]bool{}
+	for _, b := range c.BundlesOf(r) {
+		read[facts.Key(b)] = true
+		list, stopped = append(list, c.ofBundle(b)...), append(stopped, c.Stopped(b)...)
+	}
+	for _, d := range c.Deployments {
+		of := map[string]string{state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp}[r.Kind]
+		if of == facts.Key(o) && !read[d.Bundle] {
+			list = append(list, c.Member(&d.Deployment))
+		}
+	}
+	return list, stopped
+}
+
+func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
+	var out []Member
+	ns := of.Status.Namespace
+	if ns == "" {
+		return nil
+	}
+	for _, d := range c.Desired.Directory.Deployments {
+		if d.BD != nil && d.Namespace == ns {
+			out = append(out, c.Member(d))
+		}
+	}
+	for _, b := range c.Desired.Bundles {
+		if t, ok := c.Targets(b).On(of.Namespace, of.Name); ok {
+			out = append(out, c.missing(b, t)...)
+		}
+	}
+	return out
+}
+
+// Unexplained returns a finding for each reason why an object that the scope names is not ready, if no finding says it:
+// what needs some time is no finding for a whole cluster, but what a user asks for is not ready before it has ended.
+func (c *Causes) Unexplained(findings []Finding) []Finding {
+	var out []Finding
+	for _, k := range state.Kinds {
+		for _, o := range k.Of(c.Desired.Fleet) {
+			if !c.Scope.Asks(k.Name, o) {
+				continue
+			}
+			s := c.Subject(o)
+			for _, of := range slices.Concat(s.Own, membersCauses(s.Members)) {
+				if of.State == evaluate.NotReady && !said(findings, of) && !said(out, of) {
+					out = append(out, c.unsaid(of, findings))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func membersCauses(members []Member) []Cause {
+	var out []Cause
+	for _, m := range members {
+		out = append(out, m.Cause)
+	}
+	return out
+}
+
+// said reports whether a finding that is more than information says why something is not ready: it is about one of the
+// steps.
+func said(findings []Finding, of Cause) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool {
+		return f.Severity != Info && slices.ContainsFunc(of.Steps, func(s Step) bool { return f.says(&s) })
+	})
+}
+
+// says reports whether a finding is about a step. Findings about numbers and about what a bundle states are not.
+func (f *Finding) says(s *Step) bool {
+	if f.Code == s.Quoted {
+		return f.Object == s.Object
+	}
+	if f.Code[:3] == "FD2" || f.Code[:3] == "FD7" {
+		return false
+	}
+	return f.Object == s.Object || s.Of != nil && f.BundleDeployment == s.Of.Key()
+}
+
+// unsaid returns the finding with the reason why an object is not ready: that which the root quotes, if it has one.
+func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
+	root := of.Root()
+	f := Finding{Object: root.Object, Cluster: root.Cluster, Message: root.Message + root.Said, AsOf: root.AsOf,
+		Evidence: root.Evidence, Remedies: root.Next}
+	if root.Of != nil {
+		f.BundleDeployment = root.Of.Key()
+	}
+	if root.Quoted != "" {
+		if quoted := f.as(root.Quoted); quoted.Severity != Info {
+			return quoted
+		}
+	}
+	for _, known := range findings { // information
+		if slices.ContainsFunc(root.Findings, known.Is) {
+			f.Message, f.Evidence, f.Remedies = known.Message, known.Evidence, known.Remedies
+		}
+	}
+	if len(f.Remedies) == 0 {
+		f.Remedies = only(c.Commands.Describe(f.Object))
+	}
+	f.Message = root.nameOf() + " is not ready: " + f.Message
+	if of.Steps[0].Object != root.Object {
+		f.Evidence = append([]string{of.Steps[0].nameOf() + ": " + of.Steps[0].Message}, f.Evidence...)
+	}
+	return f.as("FD611")
+}
