@@ -63,16 +63,13 @@ func titleOf(p *digest.Problem, deployments map[bundleKey]*report.BundleDeployme
 	return groupTitle(bd)
 }
 
-// explain suggests the command that explains the code of the most severe finding that is shown.
+// explain suggests the command that explains the code of the first finding that is shown.
 func (t text) explain(a *report.Audit) {
-	groups := digest.Groups(a)
-	if t.Explain == "" || len(groups) == 0 {
+	shown := t.problems(a)
+	if t.Explain == "" || len(shown) == 0 {
 		return
 	}
-	if groups[0].Severity == report.Info && !t.informational(a) {
-		return
-	}
-	code := printable(groups[0].Code)
+	code := printable(shown[0].First().Code)
 	t.linef("%s\n", t.faint("→ What "+code+" means: "+t.Explain+" "+code))
 }
 

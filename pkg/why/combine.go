@@ -213,7 +213,8 @@ func answer(o *report.WhyObject) string {
 	default:
 		out += ": " + share(affected, s.Deployments, noun) + are + " not ready"
 	}
-	k, root := len(o.Causes), rootName(n, c)
+	k, of := roots(o.Causes)
+	root := rootName(n, c)
 	if k == 1 && root == "" && !strings.Contains(out, ":") {
 		return out + ": " + rootMessage(c)
 	}
@@ -222,7 +223,6 @@ func answer(o *report.WhyObject) string {
 	} else {
 		out += fmt.Sprintf(". The first of %d causes", k)
 	}
-	of := len(c.Deployments)
 	partly := k > 1 || of < affected // the first cause is not that of all
 	if partly && of > 0 && s.Deployments > 1 {
 		out += " (" + report.Plural(of, noun) + ")"
@@ -231,6 +231,33 @@ func answer(o *report.WhyObject) string {
 		out += " is " + root
 	}
 	return out + ": " + rootMessage(c)
+}
+
+// roots returns the number of causes that are not the same as another one, and the number of deployments of the first.
+func roots(causes []report.WhyCause) (n, ofFirst int) {
+	var distinct []*report.WhyCause
+	for i := range causes {
+		c := &causes[i]
+		same := func(o *report.WhyCause) bool { return leadsTo(c, o) || leadsTo(o, c) }
+		if !slices.ContainsFunc(distinct, same) {
+			distinct = append(distinct, c)
+		}
+		if i == 0 || same(&causes[0]) {
+			ofFirst += len(c.Deployments)
+		}
+	}
+	return len(distinct), ofFirst
+}
+
+// leadsTo reports whether a chain leads to the root of another one: what that is about waits for nothing else.
+func leadsTo(c, to *report.WhyCause) bool {
+	root, last := &to.Steps[len(to.Steps)-1], len(c.Steps)-1
+	for i := range c.Steps {
+		if s := &c.Steps[i]; s.Object == root.Object && (i < last || s.Message == root.Message) {
+			return true
+		}
+	}
+	return false
 }
 
 // ready is the end of the sentence about an object that is ready.

@@ -5,6 +5,7 @@ package why
 import (
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -38,6 +39,39 @@ func TestAnswerUnknown(t *testing.T) {
 			Summary: tc.summary, Causes: tc.causes}
 		if got, want := answer(&o), "It is not known whether apps is ready: "+tc.want; got != want {
 			t.Errorf("%+v: %q, want %q", tc.summary, got, want)
+		}
+	}
+}
+
+// TestOneCause checks that a chain and its root are one cause, as is a circle of dependencies, and that two reasons at
+// one object are two.
+func TestOneCause(t *testing.T) {
+	step := func(kind check.StepKind, name, message string) report.WhyStep {
+		return report.WhyStep{Kind: kind, Object: object.Ref{Kind: "BundleDeployment", Namespace: "one", Name: name},
+			Name: name, Message: message}
+	}
+	chain := func(steps ...report.WhyStep) report.WhyCause { return report.WhyCause{Steps: steps} }
+	const waits, circle = "it waits", "its dependencies lead back to itself"
+	base := step(check.StepObjects, "base", "a is modified")
+	for name, tc := range map[string]struct {
+		causes []report.WhyCause
+		want   int
+	}{
+		"a dependency and what waits for it": {[]report.WhyCause{chain(base),
+			chain(step(check.StepDependency, "app", waits), base)}, 1},
+		"two that wait for a dependency": {[]report.WhyCause{chain(step(check.StepDependency, "web", waits), base),
+			chain(step(check.StepDependency, "app", waits), base)}, 1},
+		"a circle": {[]report.WhyCause{
+			chain(step(check.StepDependency, "a", waits), step(check.StepDependency, "b", waits),
+				step(check.StepCycle, "a", circle)),
+			chain(step(check.StepDependency, "b", waits), step(check.StepDependency, "a", waits),
+				step(check.StepCycle, "b", circle))}, 1},
+		"two reasons at one object": {[]report.WhyCause{chain(base),
+			chain(step(check.StepRecord, "base", "its record is pending"))}, 2},
+		"two objects": {[]report.WhyCause{chain(base), chain(step(check.StepObjects, "app", "a is modified"))}, 2},
+	} {
+		if got, _ := roots(tc.causes); got != tc.want {
+			t.Errorf("%s: %d causes, want %d", name, got, tc.want)
 		}
 	}
 }
