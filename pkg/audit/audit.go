@@ -132,6 +132,9 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return out, err
 	}
 	r := s.reading
+	if s := r.options.Scope; len(s.Targets) > 0 && s.Selector == nil && out.Desired.Read(state.Bundle, s.Namespace) {
+		return out, nil // what the user names exists, and has none
+	}
 	_, err = r.options.Scope.Pick(r.Directory) // an empty report is no clean one
 	return out, gaps.OrUnread(err, r.Description)
 }

@@ -4,30 +4,37 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // CodeNotProcessed is the code of the finding that NotProcessed returns.
 const CodeNotProcessed = "FD610"
 
-func (in *pass) notProcessed(a *evaluate.Aggregate) {
-	if f, ok := in.NotProcessed(a.Object); ok {
+func (in *pass) notProcessed(a *evaluate.Aggregate) { in.reportIf(in.NotProcessed(a.Object)) }
+
+func (in *pass) reportIf(f Finding, ok bool) {
+	if ok {
 		in.report(f)
 	}
 }
 
 // NotProcessed returns the finding that a controller of Fleet refuses or ignores an object, in the words of Fleet.
 func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
+	switch o := o.(type) {
+	case *v1alpha1.Schedule:
+		return in.ignoredFeature(o, &o.Status, in.Desired.Scheduling, fleet.SchedulesEnv)
+	case *v1alpha1.ImageScan:
+		return in.ignoredScan(o)
+	}
 	ref := facts.RefTo(o)
 	f := Finding{Code: CodeNotProcessed, Object: ref, AsOf: o.Reported().AsOf}
 	if ref.Kind == state.ClusterKind {
@@ -69,49 +76,75 @@ const imageScanSince = 15
 // switchedOff reports objects that the controller ignores because their feature is not switched on.
 func (in *pass) switchedOff() {
 	for _, s := range in.Desired.Schedules {
-		if in.Includes(state.Schedule, s) && !s.Status.Written() {
-			in.ignoredFeature(facts.Ref(state.Schedule, s.Namespace, s.Name), s, in.Desired.Scheduling,
-				fleet.SchedulesEnv)
+		if in.Includes(state.Schedule, s) || in.schedules(s) {
+			in.reportIf(in.NotProcessed(s))
 		}
-	}
-	version, known := fleet.ParseVersion(in.Desired.ControllerVersion)
-	if known && version.Before(imageScanSince, 0) {
-		return
 	}
 	for _, s := range in.Desired.ImageScans {
 		ofRepo := in.Scope.Names(state.GitRepo, s.Namespace+"/"+s.Spec.GitRepoName)
-		if included := ofRepo || in.Includes(state.ImageScan, s); !included || s.Status.Written() {
-			continue
+		if ofRepo || in.Includes(state.ImageScan, s) {
+			in.reportIf(in.NotProcessed(s))
 		}
-		enabled := in.Desired.ImageScan
-		if off := enabled != nil && !*enabled; off && !known {
-			enabled = nil // before that version, images are scanned without the variable
-		}
-		in.ignoredFeature(facts.Ref(state.ImageScan, s.Namespace, s.Name), s, enabled, fleet.ImageScanEnv)
 	}
 }
 
-// ignoredFeature reports an object that the controller has never processed, unless a variable of fleet-controller
-// enables that. enabled is nil if that is not known: then the age of the object decides whether to report it.
-func (in *pass) ignoredFeature(ref object.Ref, o metav1.Object, enabled *bool, variable string) {
-	f := Finding{Object: ref, Aspect: "feature"}
-	name := ref.Kind + " " + ref.Namespace + "/" + ref.Name
+// schedules reports whether a Schedule targets a Cluster of the scope.
+func (in *pass) schedules(s *v1alpha1.Schedule) bool {
+	asBundle := &v1alpha1.Bundle{}
+	asBundle.Namespace = s.Namespace
+	for _, t := range s.Spec.Targets.Clusters {
+		asBundle.Spec.Targets = append(asBundle.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: t})
+	}
+	for r := range in.Matching(asBundle).Results() {
+		c := r.Cluster
+		of := func(d *evaluate.BundleDeployment) bool { return d.Cluster == c.Key() }
+		if r.Outcome == targeting.Excluded || c.Namespace != s.Namespace {
+			continue
+		}
+		if in.Scope.Names(state.ClusterKind, c.Key()) || slices.ContainsFunc(in.Deployments, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// ignoredScan is ignoredFeature for an ImageScan.
+func (in *Input) ignoredScan(s *v1alpha1.ImageScan) (Finding, bool) {
+	version, known := fleet.ParseVersion(in.Desired.ControllerVersion)
+	if known && version.Before(imageScanSince, 0) {
+		return Finding{}, false
+	}
+	enabled := in.Desired.ImageScan
+	if off := enabled != nil && !*enabled; off && !known {
+		enabled = nil // before that version, images are scanned without the variable
+	}
+	return in.ignoredFeature(s, &s.Status, enabled, fleet.ImageScanEnv)
+}
+
+// ignoredFeature returns the finding about an object that the controller has never processed, unless a variable of
+// fleet-controller enables that. enabled is nil if that is not known: then the age of the object decides.
+func (in *Input) ignoredFeature(o v1alpha1.Object, status *v1alpha1.FeatureStatus, enabled *bool, variable string,
+) (Finding, bool) {
+	ref := facts.RefTo(o)
+	f := Finding{Code: CodeNotProcessed, Object: ref, Aspect: "feature"}
+	name := ref.Kind + " " + facts.Key(o)
 	created := o.GetCreationTimestamp().Time
 	switch {
-	case enabled != nil && *enabled:
-		return
+	case status.Written(), enabled != nil && *enabled:
+		return f, false
 	case enabled != nil:
 		f.Message = fmt.Sprintf("no controller processes %s: the environment of Deployment %s does not set %s to true",
 			name, fleet.ControllerName, variable)
 	case !in.LongAgo(created):
-		return
+		return f, false
 	default:
 		f.Message = fmt.Sprintf("no controller has processed %s since %s: its status is empty, and it is not known "+
 			"whether Deployment %s sets %s to true, which it needs", name, facts.Time(created), fleet.ControllerName,
 			variable)
 	}
-	in.report(f, remedy.Advise("set the variable %s of Fleet's controllers to true with Fleet's Helm chart, or "+
+	f.Remedies = only(remedy.Advise("set the variable %s of Fleet's controllers to true with Fleet's Helm chart, or "+
 		"delete the %s, which has no effect", variable, ref.Kind))
+	return f, true
 }
 
 // refusals returns why a controller does not process an object. FD306 and FD404 are about Bundles too, and FD603 about

@@ -128,7 +128,7 @@ func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
 // what needs some time is no finding for a whole cluster, but what a user asks for is not ready before it has ended.
 func (c *Causes) Unexplained(findings []Finding) []Finding {
 	var out []Finding
-	for _, k := range state.Kinds {
+	for _, k := range state.Subjects {
 		for _, o := range k.Of(c.Desired.Fleet) {
 			if !c.Scope.Asks(k.Name, o) {
 				continue

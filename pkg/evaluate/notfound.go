@@ -77,7 +77,7 @@ func NotFound(desired *directory.Directory, t Target, namespace string) *NotFoun
 			known[name] = true
 		}
 	}
-	for _, k := range state.Kinds {
+	for _, k := range state.Subjects {
 		if !t.is(k.Name) || desired.Fleet == nil {
 			continue
 		}

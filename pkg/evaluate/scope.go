@@ -119,7 +119,7 @@ func (s Scope) PickAny(desired *directory.Directory) ([]*directory.Deployment, e
 
 // above reports whether one of Fleet's objects above the bundle deployments is in scope.
 func (s Scope) above(f *state.Fleet) bool {
-	for _, k := range state.Kinds {
+	for _, k := range state.Subjects {
 		in := func(o v1alpha1.Object) bool { return k.Name != state.BundleDeployment && s.Has(k.Name, o) }
 		if slices.ContainsFunc(k.Of(f), in) {
 			return true
@@ -189,7 +189,7 @@ func ownNamespaceOf(d *directory.Deployment) string {
 
 // exists reports whether the target exists, also if it has no bundle deployment.
 func (s Scope) exists(f *state.Fleet, t Target) bool {
-	for _, k := range state.Kinds {
+	for _, k := range state.Subjects {
 		if !t.is(k.Name) || k.Name == state.BundleDeployment {
 			continue
 		}

@@ -27,7 +27,7 @@ const (
 // TargetKind returns the kind of Fleet and its resource, such as "Bundle" and "bundles.fleet.cattle.io", for a word
 // that kubectl accepts for it; "" for any other word, and for ClusterGroups, which are no targets.
 func TargetKind(word string) (kind, resource string) {
-	for _, k := range state.Kinds {
+	for _, k := range state.Subjects {
 		name, group := strings.ToLower(k.Name), "."+v1alpha1.GroupVersion.Group
 		names := append([]string{name, name + group, k.Resource, k.Resource + group}, k.ShortNames...)
 		if k.Name != state.ClusterGroup && slices.Contains(names, strings.ToLower(word)) {

@@ -3,6 +3,8 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -60,13 +62,20 @@ func kind[T any, P interface {
 	}
 }
 
-// OtherKinds are Fleet's kinds that are read, and for which the report has no row.
-var OtherKinds = []Kind{
-	otherKind(BundleNamespaceMapping, func(f *Fleet) *[]*v1alpha1.BundleNamespaceMapping { return &f.Mappings }),
-	otherKind(Schedule, func(f *Fleet) *[]*v1alpha1.Schedule { return &f.Schedules }),
-	otherKind(ImageScan, func(f *Fleet) *[]*v1alpha1.ImageScan { return &f.ImageScans }),
-	otherKind(ClusterRegistration, func(f *Fleet) *[]*v1alpha1.ClusterRegistration { return &f.Registrations }),
+// features are the kinds whose objects the controller ignores unless their feature is switched on.
+var features = []Kind{
+	kind(Schedule, "schedules", func(f *Fleet) *[]*v1alpha1.Schedule { return &f.Schedules }),
+	kind(ImageScan, "imagescans", func(f *Fleet) *[]*v1alpha1.ImageScan { return &f.ImageScans }),
 }
+
+// Subjects are the kinds of the objects that can be asked about, with or without bundle deployments.
+var Subjects = slices.Concat(Kinds, features)
+
+// OtherKinds are Fleet's kinds that are read, and for which the report has no row.
+var OtherKinds = append([]Kind{
+	otherKind(BundleNamespaceMapping, func(f *Fleet) *[]*v1alpha1.BundleNamespaceMapping { return &f.Mappings }),
+	otherKind(ClusterRegistration, func(f *Fleet) *[]*v1alpha1.ClusterRegistration { return &f.Registrations }),
+}, features...)
 
 func otherKind[T any](name string, objects func(*Fleet) *[]*T) Kind {
 	return Kind{Name: name, Add: func(f *Fleet, raw []byte) error {

@@ -264,6 +264,8 @@ func leadsTo(c, to *report.WhyCause) bool {
 func ready(o *report.WhyObject, noun string) string {
 	s := o.Summary
 	switch {
+	case o.Kind == state.Schedule, o.Kind == state.ImageScan:
+		return ": no problem was found"
 	case s.Deployments == 0:
 		return " is deployed to no cluster"
 	case s.Deployments == 1:

@@ -93,7 +93,7 @@ func kindOf(t evaluate.Target) string {
 // objects returns the objects of Fleet that a target names, by namespace.
 func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 	var out []v1alpha1.Object
-	for _, k := range state.Kinds {
+	for _, k := range state.Subjects {
 		if k.Name != kindOf(t) {
 			continue
 		}

@@ -33,10 +33,11 @@ type Facts struct {
 	deploymentsOf map[object.Ref]int
 
 	// What not every verb needs is computed at its first use, once.
-	targets map[object.Ref]func() *targeting.Bundle
-	agents  func() []evaluate.Agent
-	agentOf func() map[string]evaluate.Agent // by the namespace of the BundleDeployments of their Cluster
-	views   func() map[object.DeploymentID]*View
+	matching func() *targeting.Fleet
+	targets  map[object.Ref]func() *targeting.Bundle
+	agents   func() []evaluate.Agent
+	agentOf  func() map[string]evaluate.Agent // by the namespace of the BundleDeployments of their Cluster
+	views    func() map[object.DeploymentID]*View
 
 	answers settle.Answers
 }
@@ -89,6 +90,9 @@ func (f *Facts) DeploymentsOf(bundle string) int { return f.deploymentsOf[Named(
 
 // Targets returns the targets of a bundle, prepared for matching.
 func (f *Facts) Targets(b *v1alpha1.Bundle) *targeting.Bundle { return f.targets[RefTo(b)]() }
+
+// Matching prepares the targets of a bundle that does not exist.
+func (f *Facts) Matching(b *v1alpha1.Bundle) *targeting.Bundle { return f.matching().Bundle(b) }
 
 // Agents returns the agents of all Clusters.
 func (f *Facts) Agents() []evaluate.Agent { return f.agents() }

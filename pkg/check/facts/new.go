@@ -31,12 +31,12 @@ func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
 	for _, d := range r.Desired.Directory.Deployments {
 		f.deploymentsOf[Named(state.Bundle, d.Bundle)]++
 	}
-	all := sync.OnceValue(r.Desired.Targeting)
+	f.matching = sync.OnceValue(r.Desired.Targeting)
 	for _, b := range r.Desired.Bundles {
 		if repo, ok := RepoOf(b); ok {
 			f.bundlesOf[repo] = append(f.bundlesOf[repo], b)
 		}
-		f.targets[RefTo(b)] = sync.OnceValue(func() *targeting.Bundle { return all().Bundle(b) })
+		f.targets[RefTo(b)] = sync.OnceValue(func() *targeting.Bundle { return f.Matching(b) })
 	}
 	f.agentOf = sync.OnceValue(f.agentsByNamespace)
 	f.views = sync.OnceValue(f.allViews)

@@ -14,7 +14,27 @@ type Schedule struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec ScheduleSpec `json:"spec,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Status FeatureStatus `json:"status,omitempty"`
+}
+
+// Reported implements Object.
+func (s *Schedule) Reported() Reported { return Reported{AsOf: newest(s.Status.Conditions)} }
+
+// ScheduleSpec has the fields of a Schedule's spec that are read.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ScheduleSpec struct {
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Targets ScheduleTargets `json:"targets,omitempty"`
+}
+
+// ScheduleTargets select Clusters of the namespace of a Schedule.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ScheduleTargets struct {
+	Clusters []ClusterTarget `json:"clusters,omitempty"`
 }
 
 // ImageScan lets Fleet write new tags of an image to a Git repository. The controller ignores it unless the scan of
@@ -32,6 +52,9 @@ type ImageScan struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status FeatureStatus `json:"status,omitempty"`
 }
+
+// Reported implements Object.
+func (s *ImageScan) Reported() Reported { return Reported{AsOf: newest(s.Status.Conditions)} }
 
 // ImageScanSpec has the fields of an ImageScan's spec that are read.
 //
