@@ -25,6 +25,13 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		in.report(f, in.Commands.Predict(&d.Deployment))
 		return
 	}
+	if o.Dependent != "" {
+		f.say("its manifest has an ownerReference to %s: Kubernetes deletes an object whose owner does not exist",
+			o.Dependent)
+		in.report(f, remedy.Advise("remove metadata.ownerReferences from the manifest, if that owner does not exist: "+
+			"a deploy creates the object, and Kubernetes deletes it again"))
+		return
+	}
 	remedies := append(in.Restore(d, o), in.Redeploy(d)...)
 	if o.GroupVersionKind().GroupKind() == jobKind {
 		accept := in.Commands.Rules(&d.Deployment,

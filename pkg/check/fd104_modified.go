@@ -13,6 +13,8 @@ func (in *pass) modified(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		f.AsOf = max(f.AsOf, diff.Time)
 	}
 	f.Evidence = differs(o, len(o.Differences) > 1)
+	f.sayIf(o.ChangedOnWrite(), "its release states another value than the agent wrote: an admission webhook may have "+
+		"changed it, which is not proven, and may change it again after each write")
 	in.report(f, in.RestoreOrAccept(d, o)...)
 }
 

@@ -135,7 +135,7 @@ func (c *Causes) Unexplained(findings []Finding) []Finding {
 			}
 			s := c.Subject(o)
 			for _, of := range slices.Concat(s.Own, membersCauses(s.Members)) {
-				if of.State == evaluate.NotReady && !said(findings, of) && !said(out, of) {
+				if of.State == evaluate.NotReady && !explained(findings, of) && !explained(out, of) {
 					out = append(out, c.unsaid(of, findings))
 				}
 			}
@@ -152,9 +152,9 @@ func membersCauses(members []Member) []Cause {
 	return out
 }
 
-// said reports whether a finding that is more than information says why something is not ready: it is about one of the
+// explained reports whether a finding that is more than information says why something is not ready: it is about one of the
 // steps.
-func said(findings []Finding, of Cause) bool {
+func explained(findings []Finding, of Cause) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
 		return f.Severity != Info && slices.ContainsFunc(of.Steps, func(s Step) bool { return f.says(&s) })
 	})

@@ -19,8 +19,24 @@ func Absent(o *resolve.Object, l *List) Object {
 		out.State, out.Reason, out.Message = Unknown, string(f.Reason), f.Detail
 		return out
 	}
-	out.State, out.TTLAfterFinished = Missing, TTLAfterFinished(o)
+	out.State, out.TTLAfterFinished, out.Dependent = Missing, TTLAfterFinished(o), dependent(o)
 	return out
+}
+
+// dependent returns "kind name" of the owner that the manifest of an object states; empty if it states none.
+func dependent(o *resolve.Object) string {
+	var m struct {
+		Metadata struct {
+			Owners []struct {
+				Kind string `json:"kind"`
+				Name string `json:"name"`
+			} `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	if object.Into(o.Raw, &m) != nil || len(m.Metadata.Owners) == 0 {
+		return "" // a manifest that cannot be decoded sets no field
+	}
+	return m.Metadata.Owners[0].Kind + " " + m.Metadata.Owners[0].Name
 }
 
 // TTLAfterFinished returns spec.ttlSecondsAfterFinished of a Job's manifest; nil for any other object.

@@ -45,5 +45,5 @@ func (x Rollout) explains(o *Object, manifest []byte) bool {
 func (o *Object) releaseChanged() {
 	o.State, o.Reason = Unknown, ReleaseChanged
 	o.Message = "an upgrade of the release may have changed it while the cluster was read"
-	o.Differences, o.NotReady, o.Condition, o.TTLAfterFinished = nil, false, "", nil
+	o.Differences, o.NotReady, o.Condition, o.TTLAfterFinished, o.Dependent = nil, false, "", nil, ""
 }

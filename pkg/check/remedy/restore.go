@@ -80,6 +80,9 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	accept := m.Commands.Rules(&d.Deployment,
 		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
 		options)
+	if o.ChangedOnWrite() {
+		return []Remedy{show, accept}
+	}
 	if helmOverwrites(o) {
 		return []Remedy{Advise("remove the label %s from the manifest, or set it to %s: Helm writes it at each deploy",
 			fleet.ManagedByLabel, fleet.ManagedByHelm), accept}

@@ -7,9 +7,10 @@ import "strings"
 // removed are the commands, flags and formats that only the previous version had, with what replaces each. A name
 // without a command is that of a flag of several commands. They are kept for one version.
 var removed = map[string]string{
-	"audit --from-metrics":    "the dashboards of the auditor show this",
-	"audit --as-version":      "use compare --as-version",
-	"audit --baseline":        "compare shows what changed since a report, and the ignore file omits known findings",
+	"audit --from-metrics": "the dashboards of the auditor show this",
+	"audit --as-version":   "use compare --as-version",
+	"audit --baseline": "compare shows what changed since a report, and the ignore file leaves known findings " +
+		"out",
 	"audit -o github":         "use -o markdown for the summary of a job, or -o sarif for code scanning",
 	"audit -o openreports":    "use the auditor with --open-reports, or -o sarif for code scanning",
 	"audit -o prometheus":     "the auditor exports metrics",
