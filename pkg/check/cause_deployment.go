@@ -111,12 +111,15 @@ func (c *Causes) recordStep(e *evaluate.BundleDeployment, t directory.RecordProb
 	return s
 }
 
-// FailedCorrection returns the finding about the last correction of drift, if that failed.
-func (in *Input) FailedCorrection(e *evaluate.BundleDeployment) (Finding, bool) {
-	if !failedCorrections(e) {
+// FailedRevision returns the finding about the last revision, if that is a failed correction of drift, or a failed
+// deploy that the agent tries again without a condition about it.
+func (in *Input) FailedRevision(e *evaluate.BundleDeployment) (Finding, bool) {
+	failure, failed := lastFailure(e)
+	waits := e.BD != nil && e.BD.Spec.DeploymentID != e.BD.Status.AppliedDeploymentID
+	known := failed && failure.Reported != ""
+	if !known || !waits && !failedCorrections(e) {
 		return Finding{}, false
 	}
-	failure, _ := lastFailure(e)
 	return in.recordProblem(e, failure), true
 }
 

@@ -183,6 +183,7 @@ func (b *builder) firstProblems(d *Deployment, agent string) {
 			continue
 		}
 		if last.BundleID == d.Name && last.AgentNamespace == agent {
+			d.Detail = "no deploy of it has ended: its status names no release"
 			d.addRecordProblems(b.histories[name])
 		}
 	}

@@ -217,9 +217,9 @@ func (r *rollout) failed() {
 			r.c.SaidOf(&r.d.Deployment, condition))
 		return
 	}
-	if f, failed := r.c.FailedCorrection(r.d); failed {
+	if f, failed := r.c.FailedRevision(r.d); failed && !r.d.FromFiles() {
 		isThis := func(x report.Remedy) bool { return x == r.c.Commands.Predict(&r.d.Deployment) }
-		r.add("LastDeployFailed", check.FailedOn(r.d), "the last correction of drift failed: %s", f.Message).
+		r.add("LastDeployFailed", check.FailedOn(r.d), "the last deploy or correction of drift failed: %s", f.Message).
 			Remedies = slices.DeleteFunc(f.Remedies, isThis)
 	}
 }
