@@ -194,7 +194,7 @@ func (s *Standing) finish(ctx context.Context) (*Audit, error) {
 	if err := out.settle(ctx); err != nil {
 		return nil, err
 	}
-	if r.options.Parents {
+	if r.options.Parents && len(out.Scope.Targets) > 0 {
 		out.Findings = append(out.Findings, out.Input().Causes().Unexplained(out.Findings)...)
 		slices.SortStableFunc(out.Findings, func(a, b check.Finding) int { return cmp.Compare(a.Code, b.Code) })
 	}
