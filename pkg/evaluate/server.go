@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -83,23 +84,44 @@ func Trials(deployments []*BundleDeployment) []Question {
 	for _, d := range deployments {
 		for i := range d.Objects {
 			o := &d.Objects[i]
-			differs := o.State == Missing || o.State == Unowned || len(o.Differences) > 0
 			generated := strings.HasSuffix(o.Name, "-") // it has no name: every deploy fails before that
-			if differs && !generated && d.Desired[o.index].Raw != nil {
-				out = append(out, Question{Object: o, Desired: d.Desired[o.index], deploys: d})
+			desired := d.Desired[o.index]
+			if !generated && desired.Raw != nil && d.writes(o, desired) {
+				out = append(out, Question{Object: o, Desired: desired, deploys: d})
 			}
 		}
 	}
 	return out
 }
 
+// writes reports whether the next deploy writes an object. A field that its kind does not have is no difference, but the
+// manifest is another one.
+func (d *BundleDeployment) writes(o *Object, desired *resolve.Object) bool {
+	if o.State == Missing || o.State == Unowned || len(o.Differences) > 0 {
+		return true
+	}
+	recorded, known := d.Recorded[o.Key()]
+	return known && o.State != Unknown && !bytes.Equal(recorded, desired.Raw)
+}
+
 // Deploys reports whether the question is about the next deploy of the object.
 func (q Question) Deploys() bool { return q.deploys != nil }
 
-// Apply returns the options with which the agent's Helm applies the object. If it does not apply server-side, nothing
-// is a conflict.
+// Apply returns the options with which the agent's Helm writes the object. The patch of a Helm that does not apply
+// server-side has only what differs; the manifest, merged into the live object, has the same result, except for what
+// the bundle does not have any more.
 func (q Question) Apply() source.Apply {
-	return source.Apply{Manager: fleet.AgentManager, Force: !q.deploys.ServerSide, As: q.deploys.Account.User()}
+	out := source.Apply{Manager: fleet.AgentManager, As: q.deploys.Account.User()}
+	switch {
+	case q.deploys.ServerSide:
+	case q.Object.State == Missing:
+		out.Method = source.Create
+	case q.Object.Custom():
+		out.Method = source.Merge
+	default:
+		out.Method = source.StrategicMerge
+	}
+	return out
 }
 
 // Manifest returns the manifest that the agent's Helm applies, as JSON.

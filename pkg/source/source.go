@@ -170,10 +170,24 @@ type Query struct {
 	Remembered func(namespace, name, version string) bool
 }
 
-// Apply are the options of a server-side apply.
+// Method is how a manifest is written. Helm creates an object, and merges it into the live one, if it does not apply it
+// server-side.
+type Method string
+
+// The methods. The zero value is ServerSide.
+const (
+	ServerSide     Method = ""
+	Create         Method = "create"
+	Merge          Method = "merge"          // of a kind of which only its definition is known
+	StrategicMerge Method = "strategicMerge" // of a built-in kind: lists are merged by key
+)
+
+// Apply are the options with which a manifest is written.
 type Apply struct {
+	Method  Method
 	Manager string
-	Force   bool
+	// Force takes fields from other managers. It is only for ServerSide.
+	Force bool
 	// As is the user in whose name it is requested; empty for the user of the client.
 	As string
 }

@@ -249,6 +249,43 @@ data: {hello: world}
 	expectRollout(t, status, r, 1, report.VerdictRefused, "KindNotServed gadget.gadgets.example.com apps/one")
 }
 
+// TestPreflightClientSide checks that an agent whose Helm does not apply server-side is not refused what only a
+// server-side apply refuses, and that a wrong type is refused.
+func TestPreflightClientSide(t *testing.T) {
+	f := newFleet(t, shared)
+	const twice = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: twice}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec:
+      containers:
+      - {name: c, image: x, env: [{name: A, value: "1"}, {name: A, value: "2"}]}
+`
+	dir := directory(t, twice)
+	status, r := f.preflight("-f", dir)
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses deployment apps/twice")
+	f.merge(controller, object("apps/v1", "Deployment", agentNamespace, "fleet-agent"),
+		`{"spec":{"template":{"spec":{"containers":[{"name":"fleet-agent","image":"rancher/fleet-agent:v0.13.15"}]}}}}`)
+	status, r = f.preflight("-f", dir)
+	expectRollout(t, status, r, 0, report.VerdictOK, "ServerWarns deployment apps/twice")
+	status, r = f.preflight("-f", directory(t, strings.Replace(twice, `"1"`, "true", 1)))
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses deployment apps/twice")
+}
+
+// TestPreflightChangedOnly checks that the API server is asked about a manifest that differs from the deployed one only
+// in a field that its kind does not have.
+func TestPreflightChangedOnly(t *testing.T) {
+	f := newFleet(t, shared)
+	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {colour: blue}\n"
+	f.deploy("guestbook", manifest)
+	status, r := f.preflight("-f", directory(t, manifest+"colour: blue\n"))
+	expectRollout(t, status, r, 1, report.VerdictRefused, "ServerRefuses configmap apps/settings")
+}
+
 // TestPreflightRecordNotServed checks that Helm refuses an upgrade of a release with an object of a kind that is not
 // served any more, and that this is predicted.
 func TestPreflightRecordNotServed(t *testing.T) {

@@ -71,9 +71,7 @@ func (c *Cluster) Get(ctx context.Context, kind source.Kind, ref object.Ref) (ob
 // impersonate another one: the rights to do so would be those of the real user.
 func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.Ref, manifest []byte, as source.Apply) (
 	after object.Content, warnings []string, err error) {
-	request := at(c.client.Patch(types.ApplyPatchType), kind, ref.Namespace).Name(ref.Name).
-		Param("fieldManager", as.Manager).Param("force", strconv.FormatBool(as.Force)).Param("dryRun", "All").
-		Body(manifest)
+	request := c.write(kind, ref, as).Param("fieldManager", as.Manager).Param("dryRun", "All").Body(manifest)
 	if as.As != "" && c.as != "" {
 		return nil, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, as.As,
 			fmt.Errorf("%s cannot impersonate it, as an impersonated user", c.as))
@@ -82,6 +80,22 @@ func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.
 		request.SetHeader(authenticationv1.ImpersonateUserHeader, as.As)
 	}
 	return c.content(ctx, request)
+}
+
+// write begins the request that writes an object by a method.
+func (c *Cluster) write(kind source.Kind, ref object.Ref, as source.Apply) *rest.Request {
+	patch := func(t types.PatchType) *rest.Request {
+		return at(c.client.Patch(t), kind, ref.Namespace).Name(ref.Name)
+	}
+	switch as.Method {
+	case source.Create:
+		return at(c.client.Post(), kind, ref.Namespace).SetHeader("Content-Type", "application/json")
+	case source.Merge:
+		return patch(types.MergePatchType)
+	case source.StrategicMerge:
+		return patch(types.StrategicMergePatchType)
+	}
+	return patch(types.ApplyPatchType).Param("force", strconv.FormatBool(as.Force))
 }
 
 // content sends a request, and returns the object and the warnings in the answer.
