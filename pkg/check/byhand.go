@@ -33,6 +33,8 @@ var fixes = []refusal{
 		_ []string) (remedy.Remedy, bool) {
 		return in.AllowClusterScoped(d.GitRepo), true
 	}},
+	{regexp.MustCompile(`; (?:(?:[a-z]+|[a-z.]+\.k8s\.io)/)?v\w+, Kind=\w+\): .*` + undeclared + // a built-in kind
+		`|duplicate entries for key`), advised("correct the field that the message names in the bundle")},
 	{regexp.MustCompile(undeclared), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
 		return updateDefinition(), true
 	}},
