@@ -27,13 +27,19 @@ func (r *rollout) release() {
 		r.add("Uninstalling", nil,
 			"release %s is recorded as uninstalling: Fleet uninstalls it first, which deletes its objects", name)
 	}
+	if last != nil && last.Status == release.StatusUninstalled {
+		rule := ruleOf("Uninstalling")
+		rule.Severity, rule.Verdict = report.Error, report.VerdictRefused
+		r.addAs(rule, nil, "release %s is recorded as uninstalled: Helm refuses to deploy it (\"has no deployed "+
+			"releases\") until that record is deleted", name)
+	}
 	if last != nil {
 		r.inUse(last)
 	}
 	if now := d.Release; now.Revision > 0 && now.Release() != name {
 		r.add("ReleaseRenamed", nil,
 			"it is now deployed as release %s, and would be installed as %s: Fleet's garbage collection then "+
-				"uninstalls the first release, and deletes the objects that are in both",
+				"uninstalls the first release, and deletes its objects, also those that are in both",
 			now.Release(), name)
 	}
 }

@@ -137,7 +137,7 @@ func (m *Maker) ProcessCommand(bundle string) string {
 // TryNow makes an agent try a deploy again that failed. It does that by itself too, after growing pauses.
 func (m *Maker) TryNow(d *directory.Deployment) Remedy {
 	return Run(m.reconcile("bundledeployments", d.Ref()),
-		"makes its agent try again now, once the cause is gone; by itself, it tries again after pauses of minutes")
+		"makes its agent try again now, once the cause is gone; by itself, it may wait for some minutes")
 }
 
 // reconcile returns the command that makes a controller process an object of Fleet, by the plural name of its kind.

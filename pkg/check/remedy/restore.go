@@ -72,6 +72,9 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 	revert := Advise("set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects "+
 		"on all of its clusters", options)
 	switch {
+	case o.Custom() && dropped(o):
+		revert = Advise("apply the definition of the kind that the bundle needs, if the present one does not have " +
+			"these fields: an API server drops them from a custom resource")
 	case o.Custom():
 		revert = replaces(d)
 	case facts.Corrects(d) != nil:
@@ -88,6 +91,12 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 			fleet.ManagedByLabel, fleet.ManagedByHelm), accept}
 	}
 	return slices.Concat([]Remedy{show}, m.Restore(d, o), []Remedy{revert, accept})
+}
+
+// dropped reports whether all fields that differ are missing, and no manager is recorded for them.
+func dropped(o *evaluate.Object) bool {
+	isThere := func(x evaluate.Difference) bool { return !x.Live.IsZero() || x.Manager != "" }
+	return len(o.Differences) > 0 && !slices.ContainsFunc(o.Differences, isThere)
 }
 
 // optionsOf is what has the options of a bundle.
