@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -215,9 +217,46 @@ func readBundleFile(root *os.Root) (f *bundleFile, refused, err error) {
 		if slices.ContainsFunc(f.ImageScans, func(s imageScan) bool { return s.Image != "" && s.TagName == "" }) {
 			return f, errors.New("the name of scan is required: an entry of imageScans has no tagName"), nil
 		}
+		if field, why := f.invalid(); why != "" {
+			return f, fmt.Errorf("reading %s: %s: %s", name, field, why), nil
+		}
 		break
 	}
 	return f, nil, nil
+}
+
+// maxReleaseName is the length in bytes of the longest name of a release.
+const maxReleaseName = 53
+
+// invalid returns a field with which the API server refuses the Bundle, and why, in its words; empty without one.
+func (f *bundleFile) invalid() (field, why string) {
+	isName := func(name string) []string {
+		if name == "" {
+			return nil // Fleet makes one
+		}
+		return validation.IsDNS1123Subdomain(name)
+	}
+	release := ""
+	if f.Helm != nil {
+		release = f.Helm.ReleaseName
+	}
+	ofRelease := isName(release)
+	if len(release) > maxReleaseName {
+		ofRelease = append(ofRelease, validation.MaxLenError(maxReleaseName))
+	}
+	var ofLabels []string
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		ofLabels = slices.Concat(ofLabels, validation.IsQualifiedName(key), validation.IsValidLabelValue(f.Labels[key]))
+	}
+	for _, x := range []struct {
+		field    string
+		problems []string
+	}{{"name", isName(f.Name)}, {"helm.releaseName", ofRelease}, {"labels", ofLabels}} {
+		if len(x.problems) > 0 {
+			return x.field, x.problems[0]
+		}
+	}
+	return "", ""
 }
 
 // parse reads the text of a fleet.yaml. Errors contain the line if it is known, and do not quote the text.
