@@ -61,7 +61,23 @@ func (in *pass) content(id, damage string, users []*evaluate.BundleDeployment) {
 	applied := len(users) - waiting
 	f.sayIf(waiting > 0, facts.Count(waiting, "bundle deployment")+" cannot be deployed without it")
 	f.sayIf(applied > 0, facts.Count(applied, "bundle deployment")+" with it applied cannot be deployed again")
+	if damage == "" && in.superseded(users[0], id) {
+		f.say("bundle %s has other contents by now, and the controller writes only those: the rollout's next "+
+			"deployment brings them", users[0].Bundle)
+		in.report(f, in.Commands.ShowCauses(&users[0].Deployment))
+		return
+	}
 	in.report(f, in.writeContent(users[0], damage))
+}
+
+// superseded reports whether it is known that the present contents of the Bundle of a bundle deployment are others than
+// those of a Content.
+func (in *Input) superseded(d *evaluate.BundleDeployment, content string) bool {
+	b := in.Bundle(d.Bundle)
+	if b == nil || b.Status.ResourcesSHA256Sum == "" || !facts.Observed(b) {
+		return false
+	}
+	return fleet.ManifestID(b.Status.ResourcesSHA256Sum) != content
 }
 
 // usersOf counts the bundle deployments of a Content, in scope or not.
