@@ -54,11 +54,8 @@ var fixes = []refusal{
 		advised("give each object of the bundle a name: Helm does not support generateName")},
 	{regexp.MustCompile(`(secrets|configmaps) "` + objectName + `" not found`), ofValuesFrom},
 	{regexp.MustCompile(`service account ` + objectName + `/` + objectName + `: .*not found`), ofServiceAccount},
-	{regexp.MustCompile(`in namespace ` + objectName + ` because it is being terminated`), func(in *Input,
-		d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
-		r := object.Ref{APIVersion: "v1", Kind: "Namespace", Name: m[1]}
-		return in.On(d.On).Show(r, "shows what keeps the namespace from being deleted: a deploy is refused until "+
-			"it is gone"), true
+	{endingNamespace, func(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+		return in.showEnding(&d.Deployment, m[1]), true
 	}},
 	{regexp.MustCompile(`chart requires kubeVersion`),
 		advised("deploy a chart that supports the version of the cluster")},

@@ -142,6 +142,11 @@ func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) 
 	if e != nil && failedCorrections(e) {
 		return c.failedCorrection(e)
 	}
+	if i := slices.IndexFunc(d.RecordProblems, func(t directory.RecordProblem) bool {
+		return namespaceEnds(d, t)
+	}); e != nil && i >= 0 {
+		return notReady(c.recordStep(e, d.RecordProblems[i]))
+	}
 	if d.BD != nil && fleet.ReportedState(d.BD) != fleet.Ready {
 		out := c.byStatus(d)
 		out.Steps[0].Evidence = append(out.Steps[0].Evidence, s.Message)

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,6 +65,12 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 	secret := directory.SecretRef(t.Record)
 	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
 	f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
+	if namespaceEnds(&d.Deployment, t) {
+		f.Message = fmt.Sprintf("release %s is no longer recorded, because its namespace is being deleted%s",
+			t.Record.Release(), in.SaidOf(&d.Deployment, "Deployed"))
+		f.Remedies = only(in.showEnding(&d.Deployment, t.Record.Namespace))
+		return f
+	}
 	if ofRefusedDeploy(d, t) {
 		f.Follows = originsAt(&d.Deployment, "FD604")
 		f.Remedies = only(in.Commands.ShowCauses(&d.Deployment))
@@ -88,6 +95,25 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		}
 	}
 	return f
+}
+
+// endingNamespace is what an API server answers to the creation of an object in a namespace that is being deleted.
+var endingNamespace = regexp.MustCompile(`in namespace ` + objectName + ` because it is being terminated`)
+
+// namespaceEnds reports whether a release has no record because its namespace is being deleted, as the agent was told.
+func namespaceEnds(d *directory.Deployment, t directory.RecordProblem) bool {
+	if t.Status != pruned || d.BD == nil {
+		return false
+	}
+	deployed := facts.ConditionOf(d.BD.Status.Conditions, "Deployed")
+	m := endingNamespace.FindStringSubmatch(deployed.Message)
+	return deployed.Status == "False" && m != nil && m[1] == t.Record.Namespace
+}
+
+// showEnding shows a namespace that is being deleted.
+func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Remedy {
+	return in.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
+		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
 }
 
 // ofRefusedDeploy reports whether a problem of a release is one of a deploy that its agent tries again and again: each
