@@ -58,7 +58,8 @@ func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
 	case o == nil:
 		return nil
 	}
-	s := Step{Kind: StepOutdated, Object: facts.RefTo(b), Message: "no later change is deployed"}
+	s := Step{Kind: StepOutdated, Object: facts.RefTo(b), Message: "a later change, if there is one, is not " +
+		"deployed"}
 	if facts.Deleting(o) {
 		return []Cause{notReady(s, c.inDeletion(o))}
 	}

@@ -198,7 +198,7 @@ func answer(o *report.WhyObject) string {
 	}
 	c := &o.Causes[0]
 	if c.Steps[0].Kind == check.StepOutdated && s.NotReady == 0 {
-		out = n + " is not up to date" // what is deployed can be ready
+		out = "It is not known whether " + n + " is up to date" // what is deployed can be ready
 	}
 	are := " are"
 	if affected == 1 {
@@ -266,6 +266,8 @@ func ready(o *report.WhyObject, noun string) string {
 	switch {
 	case o.Kind == state.Schedule, o.Kind == state.ImageScan:
 		return ": no problem was found"
+	case s.Deployments == 0 && o.Kind == state.ClusterKind:
+		return ": no bundle is deployed to it"
 	case s.Deployments == 0:
 		return " is deployed to no cluster"
 	case s.Deployments == 1:

@@ -75,3 +75,24 @@ func TestOneCause(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerOfKind: the answers that depend on the kind of the object, or of its cause.
+func TestAnswerOfKind(t *testing.T) {
+	outdated := []report.WhyCause{{State: report.NotReady, Steps: []report.WhyStep{
+		{Kind: check.StepOutdated, Name: "web", Message: "a later change, if there is one, is not deployed"}}}}
+	for _, tc := range []struct {
+		of   report.WhyObject
+		want string
+	}{
+		{report.WhyObject{Ref: object.Ref{Kind: "Cluster", Name: "local"}, State: report.Ready},
+			"local: no bundle is deployed to it"},
+		{report.WhyObject{Ref: object.Ref{Kind: "Bundle", Name: "web"}, State: report.Ready},
+			"web is deployed to no cluster"},
+		{report.WhyObject{Ref: object.Ref{Kind: "Bundle", Name: "web"}, State: report.NotReady, Causes: outdated},
+			"It is not known whether web is up to date: a later change, if there is one, is not deployed"},
+	} {
+		if got := answer(&tc.of); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.of.Kind, got, tc.want)
+		}
+	}
+}
