@@ -132,11 +132,13 @@ func (c *Causes) failedCorrection(e *evaluate.BundleDeployment) Cause {
 // notRead returns the cause of a deployment on a cluster that was read, if its objects could not be read.
 func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) Cause {
 	s := c.stepOn(StepUnread, d, "its objects could not be read: "+d.Detail)
+	var first *evaluate.Object
 	if e != nil && d.Problem == "" {
 		if i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool {
 			return o.State == evaluate.Unknown
 		}); i >= 0 {
-			s.Message = unreadObject(&e.Objects[i])
+			first = &e.Objects[i]
+			s.Message = unreadObject(first)
 		}
 	}
 	if e != nil && failedCorrections(e) {
@@ -155,7 +157,11 @@ func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) 
 	if d.BD != nil {
 		s.Evidence = append(s.Evidence, "Fleet reports "+shown(d.BD)+asOf(s.AsOf))
 	}
-	return unknown(c.notReadAgain(s))
+	s = c.notReadAgain(s)
+	if first != nil && first.Reason != evaluate.Unconfirmed {
+		s.Next = only(c.readObject(first))
+	}
+	return unknown(s)
 }
 
 // reported returns the cause of a deployment on a cluster that was not read.

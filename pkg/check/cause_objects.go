@@ -155,7 +155,7 @@ func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of C
 		if o.Reason == evaluate.Unconfirmed {
 			return unknown(c.notReadAgain(s))
 		}
-		s.Next = only(c.ShowRole())
+		s.Next = only(c.readObject(o))
 		return unknown(s)
 	case refused(e, o), wronglyReported(of, e, o):
 		return of

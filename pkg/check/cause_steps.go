@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -213,6 +214,17 @@ func (c *Causes) notReadAgain(s Step) Step {
 		s.Next = append(s.Next, c.ShowRole()) // something could not be read on a cluster that is read
 	}
 	return s
+}
+
+// readObject returns the next step for an object that could not be read. A role helps only if a right is missing.
+func (c *Causes) readObject(o *evaluate.Object) remedy.Remedy {
+	switch {
+	case c.Source.Partial(), o.Reason == string(source.Forbidden):
+		return c.ShowRole()
+	case o.Reason == string(source.KindNotServed):
+		return remedy.Advise("install the definition of the kind: the cluster does not serve it")
+	}
+	return remedy.Advise("resolve what the message names, and read the object again")
 }
 
 // unreadObject says why an object is Unknown.

@@ -194,3 +194,24 @@ func TestChains(t *testing.T) {
 		}
 	}
 }
+
+// TestReadObject: a role is suggested only where a right is missing, or where a capture lacks objects.
+func TestReadObject(t *testing.T) {
+	for _, tc := range []struct {
+		origin       source.Origin
+		reason, want string
+	}{
+		{source.OriginCluster, string(source.Forbidden), "prints the role that the audit needs"},
+		{source.OriginCluster, string(source.KindNotServed), "install the definition of the kind"},
+		{source.OriginCluster, string(source.ReadFailed), "resolve what the message names"},
+		{source.OriginSnapshot, string(source.KindNotServed), "capture the cluster again"},
+	} {
+		in := New(&facts.Facts{Result: &evaluate.Result{Source: source.Description{Origin: tc.origin}}},
+			remedy.Commands{}, nil)
+		c := &Causes{Input: in}
+		got := c.readObject(&evaluate.Object{Reason: tc.reason}).Text
+		if !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s, %s: %q, want %q", tc.origin, tc.reason, got, tc.want)
+		}
+	}
+}

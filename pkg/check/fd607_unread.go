@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -123,6 +124,10 @@ func (in *pass) nothingRead(d *evaluate.BundleDeployment) {
 	f.sayIf(first.Message != "", first.Key().String()+": "+first.Message)
 	if first.Reason == string(directory.RecordsForbidden) {
 		in.report(f, in.On(d.On).ShowRole())
+		return
+	}
+	if first.Reason == string(source.KindNotServed) {
+		in.report(f, remedy.Advise("install the definition of the kind: the cluster does not serve it"))
 		return
 	}
 	in.report(f, remedy.Advise("resolve what the evidence names, and run the audit again"))
