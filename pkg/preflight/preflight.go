@@ -75,6 +75,9 @@ func Gaps(c *check.Input) []report.Gap {
 }
 
 func (r *rollout) predict() {
+	if r.deleting() {
+		return
+	}
 	r.failed()
 	r.parents()
 	r.held()
@@ -110,6 +113,22 @@ func (r *rollout) predict() {
 			facts.Count(r.notAsked[why], "object"), why)
 	}
 	r.deletions()
+}
+
+// deleting reports that the BundleDeployment or its Bundle is being deleted: no deploy follows that could be predicted.
+func (r *rollout) deleting() bool {
+	if r.d.FromFiles() {
+		return false
+	}
+	for _, ref := range []object.Ref{facts.Named(state.Bundle, r.d.Bundle),
+		facts.Ref(state.BundleDeployment, r.d.Namespace, r.d.Name)} {
+		if o := r.c.Object(ref); o != nil && facts.Deleting(o) {
+			r.add("Deleting", nil, "%s %s/%s is being deleted: nothing is deployed any more", ref.Kind,
+				ref.Namespace, ref.Name).Remedies = []report.Remedy{r.c.Commands.ShowCauses(&r.d.Deployment)}
+			return true
+		}
+	}
+	return false
 }
 
 // parents reports that a controller of Fleet does not process the GitRepo, the HelmOp or the Bundle, or that the Bundle
