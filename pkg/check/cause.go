@@ -136,6 +136,10 @@ func (s *Step) Holds() bool {
 	return s.Kind == StepRollout && s.Limit != "" && s.Limit != targeting.NotHeld
 }
 
+// heldForEver reports whether a rollout holds back a newer deployment, and no cluster uses up its limit: no change on a
+// cluster ends that.
+func (s *Step) heldForEver() bool { return s.Holds() && len(s.Clusters) == 0 }
+
 // isAbout reports whether a step is about a bundle deployment.
 func (s *Step) isAbout(d *directory.Deployment) bool { return s.Of != nil && s.Of.ID() == d.ID() }
 

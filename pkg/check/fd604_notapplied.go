@@ -64,7 +64,7 @@ func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
 		return in.mayReport(root.Of.Namespace)
 	}
 	bundle := in.Bundle(d.Bundle)
-	if step.Kind != StepRollout || root.Kind == StepFailed || bundle == nil {
+	if step.Kind != StepRollout || root.Kind == StepFailed || bundle == nil || step.heldForEver() {
 		return false
 	}
 	return !in.Passed(facts.Parsed(bundle.Reported().AsOf), waitsAfter)
