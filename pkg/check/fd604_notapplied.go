@@ -4,6 +4,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,28 @@ func (in *pass) notApplied() {
 			f.Evidence = append(f.Evidence, root.Evidence...)
 		}
 		in.report(f, in.afterWait(d, root)...)
+	}
+	in.neverCreated(causes)
+}
+
+// neverCreated reports the targets of bundles for which the rollout creates no BundleDeployment, and that nothing ends.
+func (in *pass) neverCreated(causes *Causes) {
+	for _, b := range in.Candidates() {
+		for r := range in.Targets(b).Results() {
+			expected := r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key())
+			if !expected || !in.lacks(b, r.Cluster.Cluster) {
+				continue
+			}
+			steps := causes.NotCreated(b, r).Steps
+			if !steps[0].heldForEver() {
+				continue
+			}
+			f := in.absentDeployment(b, r)
+			f.Code, f.Remedies = "", nil
+			f.Message = fmt.Sprintf("bundle %s is not deployed to cluster %s: %s", facts.Key(b), r.Cluster.Key(),
+				steps[0].Message)
+			in.report(f, steps[0].Next...)
+		}
 	}
 }
 
