@@ -245,18 +245,24 @@ func (r *rollout) failed() {
 
 // held reports that a rollout holds back a newer deployment.
 func (r *rollout) held() {
-	if r.d.BD == nil || r.d.FromFiles() {
+	if r.d.BD == nil {
 		return
 	}
-	steps := r.causes.Blocked(&r.d.Deployment)
+	present := r.d.Deployment
+	present.Files = nil
+	steps := r.causes.Blocked(&present)
 	if len(steps) == 0 || !steps[0].Holds() {
 		return
 	}
-	s := steps[0]
-	item := r.add("RolloutHeld", nil, "%s", s.Message)
+	s, rule, message := steps[0], ruleOf("RolloutHeld"), steps[0].Message
 	if len(s.Clusters) > 0 {
-		item.Message += ": " + facts.List(s.Clusters)
+		message += ": " + facts.List(s.Clusters)
 	}
+	if r.d.FromFiles() {
+		rule.Severity, rule.Verdict = report.Warning, report.VerdictUnknown
+		message += "; that of these files waits too, unless they change the limits of the rollout"
+	}
+	item := r.addAs(rule, nil, "%s", message)
 	item.Remedies = s.Next
 }
 
