@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -297,6 +298,28 @@ func TestTruncatedTotals(t *testing.T) {
 		got = append(got, findings("FD203", w.input())...)
 		if len(got) != 1 || got[0].Cause != tc.want {
 			t.Errorf("%+v: %+v", tc, got)
+		}
+	}
+}
+
+// TestPausesFor: nobody waits for a rollout that has not moved for as long as the pauses last.
+func TestPausesFor(t *testing.T) {
+	in := New(&facts.Facts{Result: &evaluate.Result{Source: source.Description{TakenAt: now}}}, remedy.Commands{}, nil)
+	for _, tc := range []struct {
+		cause facts.Cause
+		age   time.Duration
+		want  int
+	}{
+		{facts.PendingRollout, 5 * time.Second, 2},
+		{facts.PendingRollout, 11 * time.Second, 0},
+		{facts.Lag, time.Hour, 2},
+	} {
+		b := &v1alpha1.Bundle{}
+		b.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: "False",
+			LastUpdateTime: ago(tc.age)}}
+		of := &totals{Aggregate: &evaluate.Aggregate{Kind: state.GitRepo}, bundles: []*v1alpha1.Bundle{b}}
+		if got := in.pausesFor(of, tc.cause); got != tc.want {
+			t.Errorf("%s after %s: %d pauses, want %d", tc.cause, tc.age, got, tc.want)
 		}
 	}
 }

@@ -4,7 +4,9 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -60,7 +62,7 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
 	f.Follows = originsOfTotal(t, wrong[0], why.Cause)
 	if why.Cause == facts.Lag || why.Cause == facts.PendingRollout {
-		f.Settle, f.Pauses = in.SameNumbers(t.counted()...), pausesOf(t.Kind)
+		f.Settle, f.Pauses = in.SameNumbers(t.counted()...), in.pausesFor(t, why.Cause)
 	}
 	f.Message = fmt.Sprintf("%s reports %s %s, but the number computed from %s is %s: %s", noun(t.Aggregate),
 		wrong[0].reportedText, wrong[0].what, t.of, wrong[0].actualText, why.Words)
@@ -92,6 +94,22 @@ func pausesOf(kind string) int {
 	}
 	return 1
 }
+
+// pausesFor is pausesOf for the cause of wrong numbers. A rollout that has not moved for as long as the pauses last does
+// not move because somebody waits for it.
+func (in *Input) pausesFor(t *totals, cause facts.Cause) int {
+	n := pausesOf(t.Kind)
+	moves := func(b *v1alpha1.Bundle) bool {
+		return !in.Passed(facts.Parsed(b.Reported().AsOf), time.Duration(n)*pauseLength)
+	}
+	if cause == facts.PendingRollout && !slices.ContainsFunc(t.bundles, moves) {
+		return 0
+	}
+	return n
+}
+
+// pauseLength is the length of a pause before numbers are read again.
+const pauseLength = 5 * time.Second
 
 // counted returns the objects of which numbers are compared.
 func (t *totals) counted() []object.Ref {
