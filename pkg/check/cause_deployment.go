@@ -21,12 +21,15 @@ func (c *Causes) deleting(d *directory.Deployment) Cause {
 	return notReady(s)
 }
 
-// ready returns the cause of a deployment whose objects are ready: its release or its values can have a problem all the
-// same, or Fleet reports them as not ready for good. It notes a status that says something else.
+// ready returns the cause of a deployment whose objects are ready: its release, its Content or its values can have a
+// problem all the same, or Fleet reports them as not ready for good. It notes a status that says something else.
 func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
 	d := &e.Deployment
 	if problems := c.recordProblems(e); len(problems) > 0 {
 		return notReady(c.recordStep(e, problems[0]))
+	}
+	if steps := c.noContent(d); len(steps) > 0 {
+		return notReady(steps...)
 	}
 	out := Cause{State: evaluate.Ready}
 	if d.BD == nil {
@@ -171,6 +174,8 @@ func (c *Causes) reported(d *directory.Deployment) Cause {
 	switch is := fleet.ReportedState(d.BD); {
 	case is == fleet.WaitApplied || is == fleet.ErrApplied:
 		return c.unexplained(d)
+	case is == fleet.Ready && len(c.noContent(d)) > 0:
+		return notReady(c.noContent(d)...)
 	case is == fleet.Ready && silent:
 		s := c.stepOn(StepAgent, d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
 		s.Since, s.Next, s.Findings = a.Heartbeat.LastSeen, only(c.LogsOfAgent(a)), silentOrigins(a.Cluster)

@@ -112,12 +112,8 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 	if steps := c.dependency(d, seen); len(steps) > 0 {
 		return steps
 	}
-	same := c.SameContent(d.BD)
-	if id := state.ContentID(d.BD); c.Desired.Contents.Missing[id] && c.Holds(same) {
-		s := c.stepOn(StepContent, d, "its content "+id+" does not exist")
-		s.Settle = same
-		s.Findings = append(originsAt(d, "FD601"), Origin{Code: "FD601", Object: facts.Ref(state.Content, "", id)})
-		return []Step{s}
+	if steps := c.noContent(d); len(steps) > 0 {
+		return steps
 	}
 	for _, t := range d.RecordProblems {
 		if c.BlocksHelm(d, t) {
@@ -134,6 +130,25 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 		return nil
 	}
 	return c.failed(d, "Deployed", "its agent could not deploy it")
+}
+
+// noContent returns the step that the Content of a bundle deployment does not exist; none if it does, or if that is not
+// known. One that is applied cannot be deployed again.
+func (c *Causes) noContent(d *directory.Deployment) []Step {
+	if d.BD == nil || d.FromFiles() {
+		return nil
+	}
+	same, id := c.SameContent(d.BD), state.ContentID(d.BD)
+	if !c.Desired.Contents.Missing[id] || !c.Holds(same) {
+		return nil
+	}
+	s := c.stepOn(StepContent, d, "its content "+id+" does not exist")
+	if !waits(d) {
+		s.Message += ": it is applied, and cannot be deployed again"
+	}
+	s.Settle = same
+	s.Findings = append(originsAt(d, "FD601"), Origin{Code: "FD601", Object: facts.Ref(state.Content, "", id)})
+	return []Step{s}
 }
 
 // dependency returns why the first dependency of a bundle deployment that blocks it is not ready; nil if nothing shows
