@@ -162,13 +162,14 @@ func explained(findings []Finding, of Cause) bool {
 
 // says reports whether a finding is about a step. Findings about numbers and about what a bundle states are not.
 func (f *Finding) says(s *Step) bool {
+	ofDeployment := s.Of != nil && f.BundleDeployment == s.Of.Key()
 	if f.Code == s.Quoted {
-		return f.Object == s.Object
+		return f.Object == s.Object || ofDeployment
 	}
 	if f.Code[:3] == "FD2" || f.Code[:3] == "FD7" {
 		return false
 	}
-	return f.Object == s.Object || s.Of != nil && f.BundleDeployment == s.Of.Key()
+	return f.Object == s.Object || ofDeployment
 }
 
 // unsaid returns the finding with the reason why an object is not ready: that which the root quotes, if it has one.

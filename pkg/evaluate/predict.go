@@ -70,6 +70,14 @@ func (d *BundleDeployment) Leaves(o *Object, x Difference) bool {
 // apply it server-side, it patches it by the difference of two manifests, and does not see the live object.
 func (o *Object) Custom() bool { return compare.Custom(o.GroupVersionKind()) }
 
+// ChangedOnWrite reports whether Fleet's agent wrote all fields that differ last: an admission webhook, or the API
+// server itself, may have changed what it sent. Of a custom resource, the agent may have sent no new value, and Helm
+// itself changes its label.
+func (o *Object) ChangedOnWrite() bool {
+	other := func(d Difference) bool { return !d.ByAgent() || d.HelmWrites() }
+	return len(o.Differences) > 0 && !o.Custom() && !slices.ContainsFunc(o.Differences, other)
+}
+
 // AcceptsHelmsLabel reports whether the comparePatches of its bundle exclude the label that Helm writes into an object.
 func AcceptsHelmsLabel(o *resolve.Object) bool {
 	rules := rulesOf(o)

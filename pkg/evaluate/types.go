@@ -242,13 +242,6 @@ func (d Difference) Writers() []string {
 // ByAgent reports whether the live value is the last that Fleet's agent wrote.
 func (d Difference) ByAgent() bool { return slices.Contains(d.Writers(), fleet.AgentManager) }
 
-// ChangedOnWrite reports whether Fleet's agent wrote all fields that differ last: an admission webhook, or the API server
-// itself, may have changed what it sent. Of a custom resource, the agent may have sent no new value.
-func (o *Object) ChangedOnWrite() bool {
-	other := func(d Difference) bool { return !d.ByAgent() }
-	return len(o.Differences) > 0 && !o.Custom() && !slices.ContainsFunc(o.Differences, other)
-}
-
 // ShowsValue reports whether a side of the difference is a value that is not masked.
 func (d Difference) ShowsValue() bool {
 	return slices.ContainsFunc([]Value{d.Desired, d.Live, d.Release}, func(v Value) bool {

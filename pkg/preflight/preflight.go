@@ -120,8 +120,8 @@ func (r *rollout) deleting() bool {
 	if r.d.FromFiles() {
 		return false
 	}
-	for _, ref := range []object.Ref{facts.Named(state.Bundle, r.d.Bundle),
-		facts.Ref(state.BundleDeployment, r.d.Namespace, r.d.Name)} {
+	for _, ref := range []object.Ref{facts.Named(state.GitRepo, r.gitRepo()), facts.Named(state.HelmOp, r.d.HelmOp),
+		facts.Named(state.Bundle, r.d.Bundle), facts.Ref(state.BundleDeployment, r.d.Namespace, r.d.Name)} {
 		if o := r.c.Object(ref); o != nil && facts.Deleting(o) {
 			r.add("Deleting", nil, "%s %s/%s is being deleted: nothing is deployed any more", ref.Kind,
 				ref.Namespace, ref.Name).Remedies = []report.Remedy{r.c.Commands.ShowCauses(&r.d.Deployment)}
@@ -243,42 +243,21 @@ func (r *rollout) failed() {
 	}
 }
 
-// held reports that a rollout holds back a newer deployment.
-func (r *rollout) held() {
-	if r.d.BD == nil {
-		return
-	}
-	present := r.d.Deployment
-	present.Files = nil
-	steps := r.causes.Blocked(&present)
-	if len(steps) == 0 || !steps[0].Holds() {
-		return
-	}
-	s, rule, message := steps[0], ruleOf("RolloutHeld"), steps[0].Message
-	if len(s.Clusters) > 0 {
-		message += ": " + facts.List(s.Clusters)
-	}
-	if r.d.FromFiles() {
-		rule.Severity, rule.Verdict = report.Warning, report.VerdictUnknown
-		message += "; that of these files waits too, unless they change the limits of the rollout"
-	}
-	item := r.addAs(rule, nil, "%s", message)
-	item.Remedies = s.Next
-}
-
-// retry adds how Fleet tries a failed deploy again. Another installation has no effect as long as something is
-// predicted to refuse it.
+// retry adds how Fleet tries a failed deploy again, after what must be done before. Another installation has no effect as
+// long as something is predicted to refuse it.
 func (r *rollout) retry() {
-	condition := FailedDeploy(r.d)
-	isFailed := func(i report.PreflightItem) bool { return i.Rule == "LastDeployFailed" }
-	refused := slices.ContainsFunc(r.Items, func(i report.PreflightItem) bool {
-		return i.Severity == report.Error && !isFailed(i)
-	})
+	condition, of := FailedDeploy(r.d), -1
+	refused := false
+	for i, item := range r.Items {
+		isFailed := item.Rule == "LastDeployFailed"
+		if isFailed || item.Severity == report.Error {
+			of, refused = i, refused || !isFailed
+		}
+	}
 	if condition == "" || condition == "Installed" && refused {
 		return
 	}
-	i := slices.IndexFunc(r.Items, isFailed)
-	r.Items[i].Remedies = []report.Remedy{r.c.Retry(r.d, condition)}
+	r.Items[of].Remedies = append(r.Items[of].Remedies, r.c.Retry(r.d, condition))
 }
 
 // refusals reports problems that prevent any deployment by Fleet's agent.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -71,4 +72,27 @@ func (r *rollout) gitRepo() string {
 		return r.d.GitRepo
 	}
 	return files.Workspace + "/" + files.Labels[fleet.RepoLabel]
+}
+
+// held reports that a rollout holds back a newer deployment.
+func (r *rollout) held() {
+	if r.d.BD == nil {
+		return
+	}
+	present := r.d.Deployment
+	present.Files = nil
+	steps := r.causes.Blocked(&present)
+	if len(steps) == 0 || !steps[0].Holds() {
+		return
+	}
+	s, rule, message := steps[0], ruleOf("RolloutHeld"), steps[0].Message
+	if len(s.Clusters) > 0 {
+		message += ": " + facts.List(s.Clusters)
+	}
+	if r.d.FromFiles() {
+		rule.Severity, rule.Verdict = report.Warning, report.VerdictUnknown
+		message += "; that of these files waits too, unless they change the limits of the rollout"
+	}
+	item := r.addAs(rule, nil, "%s", message)
+	item.Remedies = s.Next
 }

@@ -225,8 +225,8 @@ func readBundleFile(root *os.Root) (f *bundleFile, refused, err error) {
 	return f, nil, nil
 }
 
-// maxReleaseName is the length in bytes of the longest name of a release.
-const maxReleaseName = 53
+// longestReleaseName is the length in bytes of the longest name of a release.
+const longestReleaseName = 53
 
 // invalid returns a field with which the API server refuses the Bundle, and why, in its words; empty without one.
 func (f *bundleFile) invalid() (field, why string) {
@@ -241,8 +241,8 @@ func (f *bundleFile) invalid() (field, why string) {
 		release = f.Helm.ReleaseName
 	}
 	ofRelease := isName(release)
-	if len(release) > maxReleaseName {
-		ofRelease = append(ofRelease, validation.MaxLenError(maxReleaseName))
+	if len(release) > longestReleaseName {
+		ofRelease = append(ofRelease, validation.MaxLenError(longestReleaseName))
 	}
 	var ofLabels []string
 	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
