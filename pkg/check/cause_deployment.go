@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
@@ -77,11 +78,19 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	if e != nil {
 		problems = c.recordProblems(e)
 	}
+	pending, hasHooks := hooked(d)
 	switch {
+	case hasHooks && len(problems) == 0: // its deploy is in progress
+		s.Message = fmt.Sprintf("its agent has not applied the current deployment: revision %d of its release is %s, "+
+			"in which Helm runs hooks", pending.Record.Revision, pending.Status)
+		s.Evidence = []string{waitsForHooks(pending)}
 	case len(problems) > 0: // the revision that failed may be one of an earlier deployment
 		f := c.recordProblem(e, problems[0])
 		s.Message = "its agent has not applied the current deployment, and its release has a problem"
 		s.Evidence, s.Quoted = []string{f.Message}, "FD602"
+		if hasHooks {
+			s.Evidence = append(s.Evidence, waitsForHooks(pending))
+		}
 	case dependency.SaysItWaits(d.BD):
 		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
 			"now: the agent tries again"
@@ -99,6 +108,8 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	}
 	if len(problems) > 0 {
 		s.Next = c.recordProblem(e, problems[0]).Remedies
+	} else if hasHooks {
+		s.Next = append(c.showHooks(d, pending), s.Next...)
 	}
 	return notReady(s)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -64,7 +65,8 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 	f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
 	secret := directory.SecretRef(t.Record)
 	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
-	f.Aspect, f.Remedies = t.Record.String(), in.Redeploy(d)
+	f.Aspect, f.Remedies = t.Record.String(), append(in.showHooks(&d.Deployment, t), in.Redeploy(d)...)
+	f.sayIf(len(t.Hooks) > 0, waitsForHooks(t))
 	if namespaceEnds(&d.Deployment, t) {
 		f.Message = fmt.Sprintf("release %s is no longer recorded, because its namespace is being deleted%s",
 			t.Record.Release(), in.SaidOf(&d.Deployment, "Deployed"))
@@ -95,6 +97,36 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		}
 	}
 	return f
+}
+
+// waitsForHooks says which hooks Helm runs while a revision is pending.
+func waitsForHooks(t directory.RecordProblem) string {
+	var hooks []string
+	for _, h := range t.Hooks {
+		hooks = append(hooks, "hook "+h.Kind+" "+h.Name)
+	}
+	return "while the revision is " + t.Status + ", Helm waits for " + facts.List(hooks) + ", unless it was " +
+		"interrupted"
+}
+
+// showHooks shows whether the first hook for which Helm waits has ended; none without hooks.
+func (in *Input) showHooks(d *directory.Deployment, t directory.RecordProblem) []remedy.Remedy {
+	if len(t.Hooks) == 0 {
+		return nil
+	}
+	h := t.Hooks[0]
+	return only(remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(t.Record.Namespace)+" describe "+
+		escape.Shell(strings.ToLower(h.Kind)+"/"+h.Name), "shows whether the hook has ended: until then, no other "+
+		"deploy of the release begins"))
+}
+
+// hooked returns the pending revision of a bundle deployment that has hooks.
+func hooked(d *directory.Deployment) (t directory.RecordProblem, ok bool) {
+	i := slices.IndexFunc(d.RecordProblems, func(t directory.RecordProblem) bool { return len(t.Hooks) > 0 })
+	if i < 0 {
+		return t, false
+	}
+	return d.RecordProblems[i], true
 }
 
 // endingNamespace is what an API server answers to the creation of an object in a namespace that is being deleted.

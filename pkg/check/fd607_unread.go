@@ -86,6 +86,11 @@ func (in *pass) noResult(d *evaluate.BundleDeployment) {
 		if r, paused := in.Pauses(&d.Deployment); paused {
 			f.Follows = append(f.Follows, Origin{Code: "FD613", Object: r})
 		}
+		if t, pending := hooked(&d.Deployment); pending {
+			f.say("%s", waitsForHooks(t))
+			in.report(f, in.showHooks(&d.Deployment, t)...)
+			return
+		}
 		idle := in.idleAgent(d.Namespace)
 		if d.Problem == directory.NoReleaseRecord && idle != "" {
 			a, _ := in.AgentOf(d.Namespace)

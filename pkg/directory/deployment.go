@@ -101,6 +101,8 @@ type RecordProblem struct {
 	Reported string
 	// Since is when Helm began with this revision; zero if it is not known.
 	Since time.Time
+	// Hooks are the hooks whose end Helm awaits while the revision is pending.
+	Hooks []release.Hook
 	// Predecessor is true if the revision before this one is recorded.
 	Predecessor bool
 }

@@ -82,13 +82,25 @@ func (d *Deployment) addRecordProblems(history []*state.Record) {
 		isBefore := func(r *state.Record) bool { return r.Revision == rec.Revision-1 }
 		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: rec.Name, Status: rec.Status,
 			Detail:   fmt.Sprintf("revision %d is %s: %s", rec.Revision, rec.Status, what),
-			Reported: rec.Description, Since: rec.Deployed, Predecessor: slices.ContainsFunc(history, isBefore)})
+			Reported: rec.Description, Since: rec.Deployed, Predecessor: slices.ContainsFunc(history, isBefore),
+			Hooks: running(rec)})
 	}
 	if last := d.On.State.Latest[d.Release.Release()]; d.ByHand(last) {
 		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: last.Name, Status: last.Status,
 			Detail: fmt.Sprintf("revision %d is not one of Fleet: somebody deployed another chart with Helm",
 				last.Revision), Since: last.Deployed})
 	}
+}
+
+// running returns the hooks whose end Helm awaits while a revision is pending; none of any other.
+func running(rec *state.Record) []release.Hook {
+	var out []release.Hook
+	for _, h := range rec.Hooks {
+		if h.Events.During(rec.Status) && slices.Contains([]string{"Job", "Pod"}, h.Kind) {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // ByHand reports whether a revision after the one that Fleet's agent deployed last is not one of its own: it has no

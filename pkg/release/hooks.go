@@ -3,6 +3,8 @@
 package release
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,13 +21,44 @@ type Hook struct {
 	DeletePolicies HookDeletion `json:"delete_policies"`
 }
 
-// HookEvents are the events of a hook that an uninstall has.
-type HookEvents struct{ PreDelete, PostDelete bool }
+// HookEvents are the events on which a hook runs.
+type HookEvents struct {
+	PreInstall, PostInstall, PreUpgrade, PostUpgrade, PreDelete, PostDelete bool
+}
+
+// During reports whether the hook runs while a revision has one of the states pending-install and pending-upgrade.
+func (e HookEvents) During(status string) bool {
+	switch status {
+	case "pending-install":
+		return e.PreInstall || e.PostInstall
+	case "pending-upgrade":
+		return e.PreUpgrade || e.PostUpgrade
+	}
+	return false
+}
+
+// events are the events by the names of Helm.
+func (e *HookEvents) events() map[string]*bool {
+	return map[string]*bool{"pre-install": &e.PreInstall, "post-install": &e.PostInstall, "pre-upgrade": &e.PreUpgrade,
+		"post-upgrade": &e.PostUpgrade, "pre-delete": &e.PreDelete, "post-delete": &e.PostDelete}
+}
+
+// Names returns the names of the events, sorted.
+func (e HookEvents) Names() []string {
+	var out []string
+	for name, on := range e.events() {
+		if *on {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom. It ignores other events, because a record may have millions.
 func (e *HookEvents) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*e = HookEvents{}
-	return eachIn(d, words(d, map[string]*bool{"pre-delete": &e.PreDelete, "post-delete": &e.PostDelete}))
+	return eachIn(d, words(d, e.events()))
 }
 
 // HookDeletion is when Helm deletes a hook. Without a policy, it deletes an old one before it creates the hook again.

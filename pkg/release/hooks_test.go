@@ -25,10 +25,11 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Hook{
-		{Kind: "Job", Name: "backup", Events: HookEvents{PreDelete: true},
+		{Kind: "Job", Name: "backup", Events: HookEvents{PreDelete: true, PreUpgrade: true},
 			DeletePolicies: HookDeletion{Succeeded: true}},
 		{Kind: "Job", Name: "notify", Events: HookEvents{PostDelete: true}, DeletePolicies: HookDeletion{Failed: true}},
-		{Kind: "Job", Name: "migrate"}, {Kind: "Job", Name: "empty"}, {Kind: "Job", Name: "odd"},
+		{Kind: "Job", Name: "migrate", Events: HookEvents{PreInstall: true}},
+		{Kind: "Job", Name: "empty"}, {Kind: "Job", Name: "odd"},
 	}
 	if diff := cmp.Diff(want, got.Hooks); diff != "" {
 		t.Errorf("hooks (-want +got):\n%s", diff)

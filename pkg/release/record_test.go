@@ -138,7 +138,8 @@ func TestDecode(t *testing.T) {
 		Name: Name{"web", "guestbook", 3}, Status: "pending-upgrade", BundleID: "apps-guestbook",
 		AgentNamespace: "cattle-fleet-system",
 		ServiceAccount: "helm", KeepResources: true, Commit: "0123abcd", ApplyMethod: "ssa", HasValues: true,
-		Manifest: "---\napiVersion: v1\n", Hooks: []Hook{{Kind: "Job", Name: "migrate"}},
+		Manifest: "---\napiVersion: v1\n",
+		Hooks:    []Hook{{Kind: "Job", Name: "migrate", Events: HookEvents{PreInstall: true}}},
 	}
 	for name, value := range map[string][]byte{
 		"gzip":                 base64Of(packed(t, full)),

@@ -121,7 +121,7 @@ func capturedRecord(rec *release.Record, masks *mask.Object) record {
 	}
 	for _, h := range rec.Hooks {
 		out.Hooks = append(out.Hooks, hook{Kind: h.Kind, Name: h.Name,
-			Events: names(map[string]bool{"pre-delete": h.Events.PreDelete, "post-delete": h.Events.PostDelete}),
+			Events: h.Events.Names(),
 			DeletePolicies: names(map[string]bool{"hook-succeeded": h.DeletePolicies.Succeeded,
 				"hook-failed": h.DeletePolicies.Failed})})
 	}
