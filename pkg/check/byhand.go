@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // refusal is a kind of error of Helm or of an API server, and what has to be done before a deploy can succeed. fix gets
@@ -71,6 +73,15 @@ func ofAwaited(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Reme
 	r := object.Ref{Kind: m[1], Namespace: m[2], Name: m[3]}
 	return remedy.Run(in.On(d.On).Describe(r).Command,
 		"shows why it is not ready: Helm waits for it until helm.timeoutSeconds have passed"), true
+}
+
+// endingNamespace is what an API server answers to the creation of an object in a namespace that is being deleted.
+var endingNamespace = regexp.MustCompile(`in namespace ` + objectName + ` because it is being terminated`)
+
+// showEnding shows a namespace that is being deleted.
+func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Remedy {
+	return in.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
+		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
 }
 
 // advised returns the fix that is one sentence. $1 is the first group of the words.

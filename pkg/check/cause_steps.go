@@ -17,7 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -82,6 +81,25 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 		s.Evidence = append(s.Evidence, ofOwnRepo(d))
 	}
 	s.Said = cmp.Or(c.SaidOf(d, condition), "; its condition "+condition+" has no message")
+	return []Step{s}
+}
+
+// noContent returns the step that the Content of a bundle deployment does not exist; none if it does, or if that is not
+// known. One that is applied cannot be deployed again.
+func (c *Causes) noContent(d *directory.Deployment) []Step {
+	if d.BD == nil || d.FromFiles() {
+		return nil
+	}
+	same, id := c.SameContent(d.BD), state.ContentID(d.BD)
+	if !c.Desired.Contents.Missing[id] || !c.Holds(same) {
+		return nil
+	}
+	s := c.stepOn(StepContent, d, "its content "+id+" does not exist")
+	if d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+		s.Message += ": it is applied, and cannot be deployed again"
+	}
+	s.Settle = same
+	s.Findings = append(originsAt(d, "FD601"), Origin{Code: "FD601", Object: facts.Ref(state.Content, "", id)})
 	return []Step{s}
 }
 
@@ -219,9 +237,9 @@ func (c *Causes) notReadAgain(s Step) Step {
 // readObject returns the next step for an object that could not be read. A role helps only if a right is missing.
 func (c *Causes) readObject(o *evaluate.Object) remedy.Remedy {
 	switch {
-	case c.Source.Partial(), o.Reason == string(source.Forbidden):
+	case c.Source.Partial(), o.Reason == string(directory.RecordsForbidden):
 		return c.ShowRole()
-	case o.Reason == string(source.KindNotServed):
+	case o.NotServed():
 		return remedy.Advise("install the definition of the kind: the cluster does not serve it")
 	}
 	return remedy.Advise("resolve what the message names, and read the object again")

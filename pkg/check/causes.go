@@ -132,25 +132,6 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 	return c.failed(d, "Deployed", "its agent could not deploy it")
 }
 
-// noContent returns the step that the Content of a bundle deployment does not exist; none if it does, or if that is not
-// known. One that is applied cannot be deployed again.
-func (c *Causes) noContent(d *directory.Deployment) []Step {
-	if d.BD == nil || d.FromFiles() {
-		return nil
-	}
-	same, id := c.SameContent(d.BD), state.ContentID(d.BD)
-	if !c.Desired.Contents.Missing[id] || !c.Holds(same) {
-		return nil
-	}
-	s := c.stepOn(StepContent, d, "its content "+id+" does not exist")
-	if !waits(d) {
-		s.Message += ": it is applied, and cannot be deployed again"
-	}
-	s.Settle = same
-	s.Findings = append(originsAt(d, "FD601"), Origin{Code: "FD601", Object: facts.Ref(state.Content, "", id)})
-	return []Step{s}
-}
-
 // dependency returns why the first dependency of a bundle deployment that blocks it is not ready; nil if nothing shows
 // one.
 func (c *Causes) dependency(d *directory.Deployment, seen path) []Step {

@@ -5,7 +5,6 @@ package check
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -129,9 +128,6 @@ func hooked(d *directory.Deployment) (t directory.RecordProblem, ok bool) {
 	return d.RecordProblems[i], true
 }
 
-// endingNamespace is what an API server answers to the creation of an object in a namespace that is being deleted.
-var endingNamespace = regexp.MustCompile(`in namespace ` + objectName + ` because it is being terminated`)
-
 // namespaceEnds reports whether a release has no record because its namespace is being deleted, as the agent was told.
 func namespaceEnds(d *directory.Deployment, t directory.RecordProblem) bool {
 	if t.Status != pruned || d.BD == nil {
@@ -140,12 +136,6 @@ func namespaceEnds(d *directory.Deployment, t directory.RecordProblem) bool {
 	deployed := facts.ConditionOf(d.BD.Status.Conditions, "Deployed")
 	m := endingNamespace.FindStringSubmatch(deployed.Message)
 	return deployed.Status == "False" && m != nil && m[1] == t.Record.Namespace
-}
-
-// showEnding shows a namespace that is being deleted.
-func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Remedy {
-	return in.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
-		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
 }
 
 // ofRefusedDeploy reports whether a problem of a release is one of a deploy that its agent tries again and again: each

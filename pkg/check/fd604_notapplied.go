@@ -86,8 +86,11 @@ func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
 	if root.Kind == StepAgent {
 		return in.mayReport(root.Of.Namespace)
 	}
+	if step.heldForEver() {
+		return false
+	}
 	bundle := in.Bundle(d.Bundle)
-	if step.Kind != StepRollout || root.Kind == StepFailed || bundle == nil || step.heldForEver() {
+	if step.Kind != StepRollout || root.Kind == StepFailed || bundle == nil {
 		return false
 	}
 	return !in.Passed(facts.Parsed(bundle.Reported().AsOf), waitsAfter)

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -131,7 +130,7 @@ func (in *pass) nothingRead(d *evaluate.BundleDeployment) {
 		in.report(f, in.On(d.On).ShowRole())
 		return
 	}
-	if first.Reason == string(source.KindNotServed) {
+	if first.NotServed() {
 		in.report(f, remedy.Advise("install the definition of the kind: the cluster does not serve it"))
 		return
 	}
