@@ -95,8 +95,8 @@ func pausesOf(kind string) int {
 	return 1
 }
 
-// pausesFor is pausesOf for the cause of wrong numbers. A rollout that has not moved for as long as the pauses last does
-// not move because somebody waits for it.
+// pausesFor is pausesOf for the cause of wrong numbers. A rollout that has not moved for as long as the pauses last
+// does not move because somebody waits for it.
 func (in *Input) pausesFor(t *totals, cause facts.Cause) int {
 	n := pausesOf(t.Kind)
 	moves := func(b *v1alpha1.Bundle) bool {
