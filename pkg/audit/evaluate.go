@@ -197,7 +197,7 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 // notPolled says of the GitRepos that somebody asked for that Fleet does not poll them.
 func notPolled(r *evaluate.Result) []string {
 	var out []string
-	for _, g := range r.Desired.Fleet.GitRepos {
+	for _, g := range r.Desired.GitRepos {
 		if !r.Whole && g.Spec.DisablePolling && r.Includes(state.GitRepo, g) {
 			out = append(out, "GitRepo "+g.Namespace+"/"+g.Name+" has spec.disablePolling: Fleet does not look for "+
 				"new commits. A webhook that announces one, or a change of the spec, makes it read the repository")

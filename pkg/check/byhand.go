@@ -62,6 +62,10 @@ var fixes = []refusal{
 	{regexp.MustCompile(`chart requires kubeVersion`),
 		advised("deploy a chart that supports the version of the cluster")},
 	{awaited, ofAwaited},
+	{regexp.MustCompile("invalid ownership metadata"), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy,
+		bool) {
+		return remedy.Remedy{}, false // who owns the object decides
+	}},
 	{refusedObject, ofObject},
 }
 

@@ -174,7 +174,7 @@ func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of C
 	return c.Objects(&alone)
 }
 
-// wronglyReported reports whether Fleet reports an object as not ready, for a reason that does not pass, although it is.
+// wronglyReported reports whether Fleet reports an object as not ready that is ready, for a reason that does not pass.
 func wronglyReported(of Cause, e *evaluate.BundleDeployment, o *evaluate.Object) bool {
 	if root := of.Root(); root == nil || root.Kind != StepStatusWrong {
 		return false

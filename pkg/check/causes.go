@@ -51,6 +51,11 @@ func (c *Causes) of(d *directory.Deployment, seen path) Cause {
 		return c.unexplained(d)
 	case actual == evaluate.Modified && failedCorrections(e):
 		return c.failedCorrection(e)
+	case actual == evaluate.Modified && e.Counts.Missing > 0:
+		if t, ok := removedByHand(e); ok {
+			return notReady(c.recordStep(e, t))
+		}
+		return c.Objects(e)
 	case actual == evaluate.NotReady, actual == evaluate.Modified:
 		return c.Objects(e)
 	}
@@ -77,13 +82,6 @@ func (c *Causes) blocked(d *directory.Deployment, seen path) []Step {
 		return c.outOfSync(d, seen)
 	}
 	return nil
-}
-
-// waits reports whether the agent has to apply a bundle deployment, or could not install it.
-func waits(d *directory.Deployment) bool {
-	spec, status := &d.BD.Spec, &d.BD.Status
-	refused := facts.ConditionOf(status.Conditions, "Installed").Status == "False"
-	return spec.DeploymentID != "" && (refused || spec.DeploymentID != status.AppliedDeploymentID)
 }
 
 // notApplied returns why a bundle deployment is not applied.

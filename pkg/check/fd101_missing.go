@@ -25,6 +25,11 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		in.report(f, in.Commands.Predict(&d.Deployment))
 		return
 	}
+	if _, ok := removedByHand(d); ok {
+		f.Follows = originsAt(&d.Deployment, "FD602")
+		in.report(f, in.Commands.ShowCauses(&d.Deployment))
+		return
+	}
 	if o.Dependent != "" {
 		f.say("its manifest has an ownerReference to %s: Kubernetes deletes an object whose owner does not exist",
 			o.Dependent)

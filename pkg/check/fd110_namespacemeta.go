@@ -72,7 +72,7 @@ var violated = regexp.MustCompile(`violates PodSecurity "(\w+):`)
 // have.
 func refusesPods(missing []lack, o *evaluate.Object) bool {
 	m := violated.FindStringSubmatch(o.Message)
-	return m != nil && slices.ContainsFunc(missing, func(l lack) bool {
+	return len(m) > 0 && slices.ContainsFunc(missing, func(l lack) bool {
 		return l.what == "label" && l.key == fleet.PodSecurityPrefix+"enforce" && l.live == m[1]
 	})
 }

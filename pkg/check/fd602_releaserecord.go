@@ -144,8 +144,11 @@ func ofRefusedDeploy(d *evaluate.BundleDeployment, t directory.RecordProblem) bo
 	if t.Status != pruned && t.Status != release.StatusFailed || d.BD == nil {
 		return false
 	}
+	isFalse := func(condition string) bool {
+		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
+	}
 	waits := d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
-	return waits && facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Status == "False"
+	return waits && isFalse("Deployed") || isFalse("Installed")
 }
 
 // addFailure adds what a failed revision means. FD604 reports the last deploy if it failed.
@@ -166,6 +169,18 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 	}
 }
 
+// removedByHand returns the revision with which somebody removed objects of a release with Helm: it is uninstalled, or
+// one of another chart.
+func removedByHand(d *evaluate.BundleDeployment) (directory.RecordProblem, bool) {
+	i := slices.IndexFunc(d.RecordProblems, func(t directory.RecordProblem) bool {
+		return t.Status == release.StatusUninstalled || t.Status == release.StatusDeployed
+	})
+	if i < 0 {
+		return directory.RecordProblem{}, false
+	}
+	return d.RecordProblems[i], true
+}
+
 // failedCorrections reports whether the agent corrects drift, and a newer revision failed.
 func failedCorrections(d *evaluate.BundleDeployment) bool {
 	return facts.Corrects(d) != nil && slices.ContainsFunc(d.RecordProblems,
@@ -184,7 +199,7 @@ func FailedOn(d *evaluate.BundleDeployment) *object.Ref {
 
 // refused reports whether Fleet could not deploy a bundle because of one of its objects.
 func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	if d.BD == nil || d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID {
+	if d.BD == nil || !waits(&d.Deployment) {
 		return false
 	}
 	named := FailedOn(d)

@@ -54,11 +54,12 @@ func Correct(commands remedy.Commands, o *object.Ref, words string) remedy.Remed
 // refusedObject finds the object that Helm names in an error.
 var refusedObject = regexp.MustCompile(
 	`(?:(?:apply failed for|occurred while applying) object (?:(\S*)/)?(\S+) \S*, Kind=(\w+)|` +
-		`cannot patch "([^"]+)" with kind (\w+)|failed to replace object: (\w+)(?:\.\S+)? "([^"]+)")`)
+		`cannot patch "([^"]+)" with kind (\w+)|failed to replace object: (\w+)(?:\.\S+)? "([^"]+)"|` +
+		`(\w+) "([^"]+)" in namespace "([^"]*)" exists and cannot be imported)`)
 
 // nameOf returns the object in a match of refusedObject. Its namespace may be empty although it has one.
 func nameOf(m []string) (namespace, name, kind string) {
-	return m[1], cmp.Or(m[2], m[4], m[7]), cmp.Or(m[3], m[5], m[6])
+	return cmp.Or(m[1], m[10]), cmp.Or(m[2], m[4], m[7], m[9]), cmp.Or(m[3], m[5], m[6], m[8])
 }
 
 // refusedBy returns the object of a bundle deployment that Helm names in an error; nil if it names none of them, or if
@@ -96,7 +97,19 @@ func desiredOf(d *evaluate.BundleDeployment) []object.Ref {
 // errorOf returns what Fleet reports about the last deploy of a bundle deployment that failed. It is not to be shown,
 // because it may quote values of Secrets.
 func errorOf(d *directory.Deployment) string {
-	return facts.ConditionOf(d.BD.Status.Conditions, "Deployed").Message
+	for _, condition := range []string{"Installed", "Deployed"} {
+		if c := facts.ConditionOf(d.BD.Status.Conditions, condition); c.Status == "False" {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// waits reports whether the agent has to apply a bundle deployment, or could not install it.
+func waits(d *directory.Deployment) bool {
+	spec, status := &d.BD.Spec, &d.BD.Status
+	refused := facts.ConditionOf(status.Conditions, "Installed").Status == "False"
+	return spec.DeploymentID != "" && (refused || spec.DeploymentID != status.AppliedDeploymentID)
 }
 
 // losesData are the kinds whose objects have data, or objects of their own, that a deletion removes.

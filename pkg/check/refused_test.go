@@ -48,8 +48,8 @@ func TestByHand(t *testing.T) {
 		{`execution error at (x.yaml:1:1): failed calling webhook "other"`, "", "set the values that the message names"},
 		{`configmaps is forbidden: unable to create new content in namespace web because it is being terminated`,
 			"kubectl get namespace/web -o yaml", "what keeps the namespace"},
-		{"failed to create typed patch object (web/x; apps/v1, Kind=Deployment): .spec.a: field not declared in schema", "",
-			"correct the field that the message names in the bundle"},
+		{"failed to create typed patch object (web/x; apps/v1, Kind=Deployment): .spec.a: field not declared in " +
+			"schema", "", "correct the field that the message names in the bundle"},
 		{`failed to create typed patch object (web/one; example.com/v1, Kind=Widget): .spec.a: duplicate entries for ` +
 			`key [name="A"]`, "", "correct the field that the message names in the bundle"},
 		{"failed to create typed patch object (web/one; example.com/v1, Kind=Widget): .spec.a: field not declared in " +

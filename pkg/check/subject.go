@@ -152,8 +152,8 @@ func membersCauses(members []Member) []Cause {
 	return out
 }
 
-// explained reports whether a finding that is more than information says why something is not ready: it is about one of the
-// steps.
+// explained reports whether a finding that is more than information says why something is not ready: it is about one of
+// the steps.
 func explained(findings []Finding, of Cause) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
 		return f.Severity != Info && slices.ContainsFunc(of.Steps, func(s Step) bool { return f.says(&s) })

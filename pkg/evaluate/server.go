@@ -94,8 +94,8 @@ func Trials(deployments []*BundleDeployment) []Question {
 	return out
 }
 
-// writes reports whether the next deploy writes an object. A field that its kind does not have is no difference, but the
-// manifest is another one.
+// writes reports whether the next deploy writes an object. A field that its kind does not have is no difference, but
+// the manifest is another one.
 func (d *BundleDeployment) writes(o *Object, desired *resolve.Object) bool {
 	if o.State == Missing || o.State == Unowned || len(o.Differences) > 0 {
 		return true
@@ -114,9 +114,9 @@ func (q Question) Apply() source.Apply {
 	out := source.Apply{Manager: fleet.AgentManager, As: q.deploys.Account.User()}
 	switch {
 	case q.deploys.ServerSide:
-	case q.Object.State == Missing:
+	case q.State == Missing:
 		out.Method = source.Create
-	case q.Object.Custom():
+	case q.Custom():
 		out.Method = source.Merge
 	default:
 		out.Method = source.StrategicMerge

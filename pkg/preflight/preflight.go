@@ -243,8 +243,8 @@ func (r *rollout) failed() {
 	}
 }
 
-// retry adds how Fleet tries a failed deploy again, after what must be done before. Another installation has no effect as
-// long as something is predicted to refuse it.
+// retry adds how Fleet tries a failed deploy again, after what must be done before. Another installation has no effect
+// as long as something is predicted to refuse it.
 func (r *rollout) retry() {
 	condition, of := FailedDeploy(r.d), -1
 	refused := false

@@ -161,7 +161,8 @@ func TestAgreesWithAudit(t *testing.T) {
 			if o.Kind != "BundleDeployment" || !ok {
 				continue
 			}
-			wrongly := len(o.Causes) > 0 && o.Causes[0].Root == check.StepStatusWrong // ready, and reported as not ready
+			// ready, and reported as not ready
+			wrongly := len(o.Causes) > 0 && o.Causes[0].Root == check.StepStatusWrong
 			want := expectedState(d, found.Result)
 			if !slices.Contains(want, o.State) && !hasError(whole, o.Ref) && !wrongly {
 				t.Errorf("%s: %s is %s, the audit says %s %s (Fleet %s): %s", name, o.Key(), o.State, d.State, d.Reason,

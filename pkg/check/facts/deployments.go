@@ -72,9 +72,12 @@ func (f *Facts) LostValues(d *evaluate.BundleDeployment) bool {
 	return of.Secret != nil && of.Secret.Emptied && of.Owner.Current
 }
 
-// BlocksHelm reports whether a pending revision makes Helm refuse every deploy, and the agent does not resolve that by
-// itself (docs/fleet-behavior.md, 1.7).
+// BlocksHelm reports whether a pending or uninstalled revision makes Helm refuse every deploy, and the agent does not
+// resolve that by itself (docs/fleet-behavior.md, 1.7).
 func (f *Facts) BlocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
+	if t.Status == "uninstalled" {
+		return true
+	}
 	if d.On == nil || !pending(t) {
 		return false
 	}

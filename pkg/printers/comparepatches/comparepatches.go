@@ -226,8 +226,8 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 	}
 	list(b, "These Jobs are ignored if they are missing:", missing)
 	if len(missing) > 1 { // seen on 0.13.15
-		comment(b, "An agent of Fleet 0.13 or 0.14 crashes if a bundle ignores more than one missing Job: use only one "+
-			"of these entries there.")
+		comment(b, "An agent of Fleet 0.13 or 0.14 crashes if a bundle ignores more than one missing Job: use only "+
+			"one of these entries there.")
 	}
 	list(b, "These fields are modified too, but not ignored:", all.others)
 	if len(rules) == 0 {
