@@ -198,6 +198,9 @@ func (s *Standing) finish(ctx context.Context) (*Audit, error) {
 		out.Findings = append(out.Findings, out.Input().Causes().Unexplained(out.Findings)...)
 		slices.SortStableFunc(out.Findings, func(a, b check.Finding) int { return cmp.Compare(a.Code, b.Code) })
 	}
+	if !out.Whole {
+		out.Notes = append(out.Notes, out.Input().IgnoredSchedules()...)
+	}
 	lost := missing(out.Deployments, out.Findings)
 	err = Each(ctx, out.clusters, func(ctx context.Context, i int) error {
 		return vanished(ctx, out.clusters[i].Source, lost[object.ClusterID(out.clusters[i].Name)])

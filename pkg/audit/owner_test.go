@@ -56,6 +56,8 @@ func TestOwner(t *testing.T) {
 			"cluster-one/guestbook", "cluster-one/guestbook",
 			[]string{"applied by Helm", `of set "default-guestbook-cattle-fleet-local-system"`,
 				"Helm release web/guestbook", "namespace", "set of bundle deployment"}},
+		{"hooks", source.Named{Kind: "job", Name: "migrate-2"}, report.OwnerNotDesired, "cluster-one/guestbook", "",
+			[]string{"of set", "set of bundle deployment cluster-one/guestbook"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")
 		got, err := owner.Of(t.Context(), c.open(t), audit.Options{Version: "test"}, []source.Named{tc.object})
@@ -70,6 +72,9 @@ func TestOwner(t *testing.T) {
 		}
 		for _, c := range o.DesiredBy {
 			desired = strings.TrimSpace(desired + " " + c.BundleDeployment + " " + c.Reason)
+		}
+		if tc.of == "hooks" && !strings.HasPrefix(o.Verdict, "it is a hook in the release of ") {
+			t.Errorf("%s: %s", tc.object, o.Verdict)
 		}
 		if o.Result != tc.result || o.Verdict == "" || owner != tc.owner || desired != tc.desired {
 			t.Errorf("%s of %s: %s (%q), owner %q, desired by %q", tc.object, tc.of, o.Result, o.Verdict, owner,

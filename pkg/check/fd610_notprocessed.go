@@ -76,7 +76,7 @@ const imageScanSince = 15
 // switchedOff reports objects that the controller ignores because their feature is not switched on.
 func (in *pass) switchedOff() {
 	for _, s := range in.Desired.Schedules {
-		if in.Includes(state.Schedule, s) || in.schedules(s) {
+		if named, _ := in.schedules(s); named || in.Includes(state.Schedule, s) {
 			in.reportIf(in.NotProcessed(s))
 		}
 	}
@@ -88,8 +88,22 @@ func (in *pass) switchedOff() {
 	}
 }
 
-// schedules reports whether a Schedule targets a Cluster of the scope.
-func (in *pass) schedules(s *v1alpha1.Schedule) bool {
+// IgnoredSchedules says of the Schedules that target a Cluster of a bundle deployment that the controller ignores them.
+// That is no finding about the bundle, which is deployed all the same. FD610 is one about the Cluster.
+func (in *Input) IgnoredSchedules() []string {
+	var out []string
+	for _, s := range in.Desired.Schedules {
+		named, deploys := in.schedules(s)
+		if f, ignored := in.NotProcessed(s); ignored && deploys && !named {
+			out = append(out, f.Message)
+		}
+	}
+	return out
+}
+
+// schedules reports whether a Schedule targets a Cluster that the scope names, and one with a bundle deployment in
+// scope.
+func (in *Input) schedules(s *v1alpha1.Schedule) (named, deploys bool) {
 	asBundle := &v1alpha1.Bundle{}
 	asBundle.Namespace = s.Namespace
 	for _, t := range s.Spec.Targets.Clusters {
@@ -97,15 +111,15 @@ func (in *pass) schedules(s *v1alpha1.Schedule) bool {
 	}
 	for r := range in.Matching(asBundle).Results() {
 		c := r.Cluster
-		of := func(d *evaluate.BundleDeployment) bool { return d.Cluster == c.Key() }
 		if r.Outcome == targeting.Excluded || c.Namespace != s.Namespace {
 			continue
 		}
-		if in.Scope.Names(state.ClusterKind, c.Key()) || slices.ContainsFunc(in.Deployments, of) {
-			return true
-		}
+		named = named || in.Scope.Names(state.ClusterKind, c.Key())
+		deploys = deploys || slices.ContainsFunc(in.Deployments, func(d *evaluate.BundleDeployment) bool {
+			return d.Cluster == c.Key()
+		})
 	}
-	return false
+	return named, deploys
 }
 
 // ignoredScan is ignoredFeature for an ImageScan.

@@ -180,6 +180,9 @@ func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObjec
 		return d.BundleDeployment == owner.Bundles[0].Deployment
 	}):
 		return report.OwnerOwned, "Fleet counts it as an object of " + owner.String() + ", which desires it"
+	case known && c.OwnerOf(have) != nil && c.OwnerOf(have).HasHook(o.Ref):
+		return report.OwnerNotDesired, "it is a hook in the release of " + owner.String() + ": Helm creates it for a " +
+			"deploy, and Fleet does not count it"
 	case known:
 		return report.OwnerNotDesired, "it has the hash of " + owner.String() + ", which does not desire it"
 	case owner.Situation == ownership.SystemSet:

@@ -103,6 +103,14 @@ func (o *Object) Kept() bool {
 
 func objectsInOrder(a, b *Object) int { return inOrder(a.Deployment, b.Deployment) }
 
+// HasHook reports whether an object is a hook in the release of the deployment, or in a pending revision of it.
+func (d *BundleDeployment) HasHook(r object.Ref) bool {
+	awaited := func(p directory.RecordProblem) bool {
+		return slices.ContainsFunc(p.Hooks, func(h release.Hook) bool { return h.Kind == r.Kind && h.Name == r.Name })
+	}
+	return d.Hooks[KindName{r.Kind, r.Name}] || slices.ContainsFunc(d.RecordProblems, awaited)
+}
+
 // KindName identifies an object of an earlier revision. Fleet compares nothing else (docs/fleet-behavior.md, 3.5).
 type KindName struct{ Kind, Name string }
 
