@@ -200,6 +200,9 @@ func answer(o *report.WhyObject) string {
 	if c.Steps[0].Kind == check.StepOutdated && s.NotReady == 0 {
 		out = "It is not known whether " + n + " is up to date" // what is deployed can be ready
 	}
+	if len(o.Causes) == 1 && c.Steps[len(c.Steps)-1].Kind == check.StepStatusWrong {
+		out = n + " is ready, and Fleet reports that it is not"
+	}
 	are := " are"
 	if affected == 1 {
 		are = " is"
