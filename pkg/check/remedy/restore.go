@@ -79,6 +79,8 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 		revert = replaces(d)
 	case facts.Corrects(d) != nil:
 		revert = Advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
+	case correctsLater(d):
+		revert = Advise("make the deploy succeed: correctDrift is enabled, and reverts the change then")
 	}
 	accept := m.Commands.Rules(&d.Deployment,
 		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
@@ -97,6 +99,11 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 func dropped(o *evaluate.Object) bool {
 	isThere := func(x evaluate.Difference) bool { return !x.Live.IsZero() || x.Manager != "" }
 	return len(o.Differences) > 0 && !slices.ContainsFunc(o.Differences, isThere)
+}
+
+// correctsLater reports whether correctDrift is enabled, for a deployment that is not applied now.
+func correctsLater(d *evaluate.BundleDeployment) bool {
+	return d.BD != nil && d.BD.Spec.CorrectDrift != nil && d.BD.Spec.CorrectDrift.Enabled
 }
 
 // optionsOf is what has the options of a bundle.
