@@ -70,6 +70,12 @@ func (d *BundleDeployment) Leaves(o *Object, x Difference) bool {
 // apply it server-side, it patches it by the difference of two manifests, and does not see the live object.
 func (o *Object) Custom() bool { return compare.Custom(o.GroupVersionKind()) }
 
+// WrongType returns a field of the desired object whose type its kind does not accept, as a sentence; empty if there is
+// none, or if that is not known.
+func (d *BundleDeployment) WrongType(o *Object) string {
+	return compare.TypeError(o.GroupVersionKind(), d.Desired[o.index].Raw)
+}
+
 // ChangedOnWrite reports whether Fleet's agent wrote all fields that differ last: an admission webhook, or the API
 // server itself, may have changed what it sent. Of a custom resource, the agent may have sent no new value, and Helm
 // itself changes its label.

@@ -65,7 +65,7 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 		if why := o.Trial.NotAsked; why != "" {
 			r.notAsked[why]++
 		}
-		return r.immutable(o)
+		return r.unasked(o)
 	}
 	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
 		r.c.Quote(words, quotes...))
@@ -85,10 +85,18 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 	return item
 }
 
-// immutable returns the item that the object exists with other values of fields that no API server changes, if the API
-// server was not asked; nil if it does not.
-func (r *rollout) immutable(o *evaluate.Object) *report.PreflightItem {
-	if o.Trial.Accepted || o.Live == nil || len(o.Live.Fixed) == 0 {
+// unasked returns the item of an object that each API server refuses, if none was asked: a field has a wrong type, or
+// the object exists with other values of fields that no API server changes. It is nil without one.
+func (r *rollout) unasked(o *evaluate.Object) *report.PreflightItem {
+	if o.Trial.Accepted {
+		return nil
+	}
+	if why := r.d.WrongType(o); why != "" {
+		item := r.add("WrongType", &o.Ref, "%s: %s: the API server refuses the deploy", o.Key(), why)
+		item.Remedies = advise("correct the field in the bundle")
+		return item
+	}
+	if o.Live == nil || len(o.Live.Fixed) == 0 {
 		return nil
 	}
 	item := r.add("Immutable", &o.Ref, "%s exists with another value of %s, which is immutable: the API server "+

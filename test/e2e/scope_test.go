@@ -66,6 +66,9 @@ func TestScope(t *testing.T) {
 			for _, d := range slices.Sorted(maps.Keys(want.Objects)) {
 				want.Findings = append(want.Findings, "FD101 "+d)
 			}
+			if name == "GitRepo" { // its bundle deployments have no Bundle
+				want.Findings = append(want.Findings, "FD611 gitrepo.fleet.cattle.io fleet-local/apps")
+			}
 			expect(t, r, want)
 			if diff := cmp.Diff(test.scope, r.report.Scope); diff != "" {
 				t.Errorf("scope (-want +got):\n%s", diff)
@@ -93,8 +96,6 @@ func TestWrongScope(t *testing.T) {
 			contains: []string{"namespace nowhere has no objects of Fleet", "fleet-local"}},
 		"one of two targets": {args: []string{"bundle/guestbook", "gitrepo/nope"}, status: 3,
 			contains: []string{"gitrepo/nope"}},
-		"a bundle without deployments": {args: []string{"bundle/targetless"}, status: 3,
-			contains: []string{"no bundle deployment matches: bundle/targetless"}},
 		"a selector without a match": {args: []string{"-l", "tier=none"}, status: 3,
 			contains: []string{`no bundle deployment matches: selector "tier=none"`}},
 		"an invalid namespace": {args: []string{"-n", "No/Namespace"}, status: 2,
@@ -119,4 +120,7 @@ func TestWrongScope(t *testing.T) {
 			expectContains(t, "stderr", r.stderr, test.contains...)
 		})
 	}
+	// A bundle without deployments is a subject: its controller has not processed it.
+	expect(t, f.audit("bundle/targetless"), outcome{Status: 1,
+		Findings: []string{"FD611 bundle.fleet.cattle.io fleet-local/targetless"}})
 }
