@@ -16,7 +16,7 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		f.Message += ": " + o.Condition
 	}
 	if o.Stuck != nil {
-		f.sayIf(true, o.Stuck.Why)
+		f.say("%s", o.Stuck.Why)
 	}
 	f.sayIf(o.Message != "", said(&d.Deployment, o))
 	f.sayIf(isOwnRepo(&d.Deployment, o), ofOwnRepo(&d.Deployment))

@@ -81,21 +81,25 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		in.addFailure(&f, d, t)
 	case t.Status == release.StatusUninstalled:
 		f.say("Helm deploys no release whose last revision is uninstalled (\"has no deployed releases\")")
-		f.Remedies = append([]remedy.Remedy{remedy.Run(in.On(d.On).For(secret)+" delete "+
-			remedy.Named("secret", secret.Name), "deletes the record of that revision, and no other object: the agent "+
-			"can then install the release")}, f.Remedies...)
+		f.Remedies = append([]remedy.Remedy{in.DeleteRecord(d, t.Record)}, f.Remedies...)
 	case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
 		f.say("the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
 	case in.BlocksHelm(&d.Deployment, t):
 		f.say("Helm refuses to deploy the release while this revision is pending")
-		f.Remedies = []remedy.Remedy{remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
-			"deletes the record of the pending revision, and no other object: the agent can then deploy again")}
+		f.Remedies = []remedy.Remedy{in.DeleteRecord(d, t.Record)}
 		if !in.LongAgo(t.Since) {
 			f.say("an agent may still be at work on it: deleting the record would interrupt it")
 			f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
 		}
 	}
 	return f
+}
+
+// DeleteRecord deletes the record of a revision that makes Helm refuse every deploy.
+func (in *Input) DeleteRecord(d *evaluate.BundleDeployment, revision release.Name) remedy.Remedy {
+	secret := directory.SecretRef(revision)
+	return remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
+		"deletes the record of that revision, and no other object: the agent can then deploy again")
 }
 
 // waitsForHooks says which hooks Helm runs while a revision is pending.

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -13,15 +12,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// notImported finds the GitRepo over which Helm refuses to deploy.
-var notImported = regexp.MustCompile(`GitRepo "([^"]+)" in namespace "([^"]+)" exists and cannot be imported`)
-
 // refusedRepo returns the GitRepo ("namespace/name") over which Helm refuses to deploy; empty if it is another object.
 func refusedRepo(words string) string {
-	if m := notImported.FindStringSubmatch(words); m != nil {
-		return m[2] + "/" + m[1]
+	m := refusedObject.FindStringSubmatch(words)
+	if m == nil {
+		return ""
 	}
-	return ""
+	namespace, name, kind := nameOf(m)
+	if kind != state.GitRepo {
+		return ""
+	}
+	return namespace + "/" + name
 }
 
 // ofOwnRepo says that the GitRepo of a bundle deployment is an object of it.

@@ -11,7 +11,7 @@ import (
 )
 
 // TypeError returns a field of a manifest, given as JSON, whose value has a type that a built-in kind does not accept,
-// as a sentence without the value. It is empty if there is none, or if the kind is not built in.
+// as a sentence that does not quote the value. It is empty if the types are correct, or if the kind is not built in.
 func TypeError(gvk schema.GroupVersionKind, manifest []byte) string {
 	t := typeOf(gvk)
 	if t == nil {

@@ -247,14 +247,19 @@ func (r *rollout) failed() {
 // as long as something is predicted to refuse it.
 func (r *rollout) retry() {
 	condition, of := FailedDeploy(r.d), -1
-	refused := false
+	failed, refused := false, false
 	for i, item := range r.Items {
-		isFailed := item.Rule == "LastDeployFailed"
-		if isFailed || item.Severity == report.Error {
-			of, refused = i, refused || !isFailed
+		switch {
+		case item.Rule == report.LastDeployFailed:
+			of, failed = i, true
+		case item.Severity == report.Error:
+			of, refused = i, true
 		}
 	}
-	if condition == "" || condition == "Installed" && refused {
+	if condition == "" || !failed { // nothing is predicted for what is being deleted
+		return
+	}
+	if condition == "Installed" && refused {
 		return
 	}
 	r.Items[of].Remedies = append(r.Items[of].Remedies, r.c.Retry(r.d, condition))

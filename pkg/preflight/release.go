@@ -31,7 +31,8 @@ func (r *rollout) release() {
 		rule := ruleOf("Uninstalling")
 		rule.Severity, rule.Verdict = report.Error, report.VerdictRefused
 		r.addAs(rule, nil, "release %s is recorded as uninstalled: Helm refuses to deploy it (\"has no deployed "+
-			"releases\") until that record is deleted", name)
+			"releases\") until that record is deleted", name).
+			Remedies = []report.Remedy{r.c.DeleteRecord(d, last.Name)}
 	}
 	if last != nil {
 		r.inUse(last)
