@@ -62,10 +62,7 @@ var fixes = []refusal{
 	{regexp.MustCompile(`chart requires kubeVersion`),
 		advised("deploy a chart that supports the version of the cluster")},
 	{awaited, ofAwaited},
-	{regexp.MustCompile("invalid ownership metadata"), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy,
-		bool) {
-		return remedy.Remedy{}, false // who owns the object decides
-	}},
+	{regexp.MustCompile("invalid ownership metadata"), undecided},
 	{refusedObject, ofObject},
 }
 
@@ -86,6 +83,11 @@ var endingNamespace = regexp.MustCompile(`in namespace ` + objectName + ` becaus
 func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Remedy {
 	return in.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
 		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
+}
+
+// undecided is the fix where the owner of an object decides what has to be done.
+func undecided(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
+	return remedy.Remedy{}, false
 }
 
 // advised returns the fix that is one sentence. $1 is the first group of the words.
