@@ -251,7 +251,7 @@ var layers = []layer{
 			"pkg/source", "pkg/source/snapshot", "pkg/state",
 			"pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
-	{packages: []string{"pkg/adopt"}, never: evaluating,
+	{packages: []string{"pkg/repair"}, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve",
 			"pkg/compare", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
@@ -332,7 +332,7 @@ var layers = []layer{
 			"pkg/install", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/suggest", "pkg/cmd/verb", "pkg/cmd/view", "pkg/cmd/watch", "pkg/source", "pkg/source/cluster",
 			"pkg/source/snapshot", "pkg/directory", "pkg/resolve",
-			"pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/adopt", "pkg/preflight", "pkg/object",
+			"pkg/collect", "pkg/evaluate", "pkg/redact", "pkg/audit", "pkg/repair", "pkg/preflight", "pkg/object",
 			"pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*", "pkg/printers/comparepatches",
 			"pkg/escape", "pkg/snapshot", "pkg/agents", "pkg/deployed", "pkg/gaps", "pkg/impact/read", "pkg/journal",
 			"pkg/owner", "pkg/targets", "pkg/why", "pkg/explain", "pkg/comparison", "pkg/suppress"}},
@@ -366,7 +366,7 @@ var layers = []layer{
 			"pkg/source/cluster", "pkg/source/snapshot", "pkg/state", "pkg/directory", "pkg/resolve", "pkg/collect",
 			"pkg/evaluate", "pkg/redact", "pkg/compare", "pkg/health", "pkg/report",
 			"pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers", "pkg/printers/*",
-			"pkg/printers/comparepatches", "pkg/audit", "pkg/adopt", "pkg/impact", "pkg/preflight", "pkg/cmd",
+			"pkg/printers/comparepatches", "pkg/audit", "pkg/repair", "pkg/impact", "pkg/preflight", "pkg/cmd",
 			"pkg/cmd/*", "pkg/cmd/chart", "pkg/cmd/clusters", "pkg/cmd/complete", "pkg/cmd/diff",
 			"pkg/cmd/exit", "pkg/cmd/flags", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/query", "pkg/cmd/scope",
 			"pkg/cmd/suggest", "pkg/cmd/verb",

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -24,13 +24,13 @@ const sickUID = "844154af-34fc-4c49-a677-577574d9ed45"
 func receiptOf(t *testing.T, clusterUID string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
-	var items []adopt.Item
+	var items []repair.Item
 	for _, of := range []struct{ name, uid string }{{"edge", "5c08cc84-9db4-443d-8b4a-977b419f68b7"}, {"edge2", "u"}} {
-		items = append(items, adopt.Item{After: ownership.Metadata{Hash: "x"},
-			AdoptedObject: report.AdoptedObject{Action: report.ActionAdopt, UID: of.uid,
+		items = append(items, repair.Item{After: ownership.Metadata{Hash: "x"},
+			RepairedObject: report.RepairedObject{Action: report.ActionAdopt, UID: of.uid,
 				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: of.name}}})
 	}
-	r, err := adopt.CreateReceipt(path, adopt.Header{Version: "0.3.1", Server: "https://other.example.com",
+	r, err := repair.CreateReceipt(path, repair.Header{Version: "0.3.1", Server: "https://other.example.com",
 		ClusterUID: clusterUID}, items)
 	if err != nil {
 		t.Fatal(err)
@@ -44,16 +44,16 @@ func receiptOf(t *testing.T, clusterUID string) string {
 // TestAdoptUndoOfSnapshot checks the plan of an undo for a snapshot.
 func TestAdoptUndoOfSnapshot(t *testing.T) {
 	plan := undoPlan(t, receiptOf(t, sickUID))
-	if want := (report.AdoptionSummary{Objects: 2, Unchanged: 2}); plan.Summary != want {
+	if want := (report.RepairSummary{Objects: 2, Unchanged: 2}); plan.Summary != want {
 		t.Errorf("%+v, want %+v", plan.Summary, want)
 	}
 }
 
 // undoPlan plans to undo a receipt of the sick cluster, which has not changed since then.
-func undoPlan(t *testing.T, receipt string) report.Adoption {
+func undoPlan(t *testing.T, receipt string) report.Repair {
 	t.Helper()
 	got := run(t, "adopt", "--snapshot", sick, "--undo", receipt, "-o", "json")
-	var plan report.Adoption
+	var plan report.Repair
 	if err := json.Unmarshal([]byte(got.out), &plan); err != nil || got.status != 0 || !plan.Undo {
 		t.Fatalf("status %d, error %v:\n%s%s", got.status, err, got.out, got.errOut)
 	}
@@ -126,7 +126,7 @@ func TestAdoptUndoOfCutReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := undoPlan(t, path)
-	if want := (report.AdoptionSummary{Objects: 1, Unchanged: 1}); plan.Summary != want {
+	if want := (report.RepairSummary{Objects: 1, Unchanged: 1}); plan.Summary != want {
 		t.Errorf("%+v, want %+v", plan.Summary, want)
 	}
 	if !slices.ContainsFunc(plan.Notes, func(n string) bool { return strings.Contains(n, "1 of 2 objects") }) {

@@ -91,12 +91,12 @@ func TestAdoptPlans(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			got := run(t, append([]string{"adopt", "--snapshot", sick, "-o", "json"}, tc.args...)...)
-			var plan report.Adoption
+			var plan report.Repair
 			if err := json.Unmarshal([]byte(got.out), &plan); err != nil || plan.Kind != report.KindAdoptionPlan ||
 				len(plan.Digest) != 64 {
 				t.Fatalf("%+v, error %v", plan, err)
 			}
-			want := report.AdoptionSummary{Objects: tc.change + tc.refused + tc.unchanged, Change: tc.change,
+			want := report.RepairSummary{Objects: tc.change + tc.refused + tc.unchanged, Change: tc.change,
 				Refused: tc.refused, Unchanged: tc.unchanged}
 			if got.status != tc.status || plan.Summary != want {
 				t.Errorf("status %d, want %d; %+v, want %+v", got.status, tc.status, plan.Summary, want)

@@ -23,7 +23,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
@@ -38,6 +37,7 @@ import (
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
@@ -166,7 +166,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(
-		adopt.NewCommand(env),
+		repair.NewCommand(env),
 		agents.NewCommand(env),
 		audit.NewCommand(env),
 		auditor.NewCommand(env),

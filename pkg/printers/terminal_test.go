@@ -64,14 +64,14 @@ func poisoned[T any]() *T {
 // to the same text.
 func TestTerminal(t *testing.T) {
 	o := printers.Options{Diff: true, PrintRole: hostile, Undo: hostile}
-	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Adoption](),
+	audit, adoption, preflight, ownership := poisoned[report.Audit](), poisoned[report.Repair](),
 		poisoned[report.Preflight](), poisoned[report.Ownership]()
 	agents := poisoned[report.Agents]()
 	audit.Findings[0].Severity, audit.Source.Kind = report.Error, "cluster"
 	modified := audit.Findings[0]
 	modified.Code = "FD104"
 	audit.Findings = append(audit.Findings, modified)
-	documents := map[string]output.Document{"audit": printers.Audit(audit, o), "adoption": printers.Adoption(adoption,
+	documents := map[string]output.Document{"audit": printers.Audit(audit, o), "adoption": printers.Repair(adoption,
 		o),
 		"preflight": printers.Preflight(preflight, o), "ownership": printers.Ownership(ownership, o),
 		"agents": printers.Agents(agents, o), "targets": printers.Targets(poisoned[report.Targets](), o),

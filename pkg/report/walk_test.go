@@ -15,7 +15,7 @@ import (
 )
 
 // redactedDocuments are the types of the documents that are redacted. The other documents have no texts of the cluster.
-var redactedDocuments = []reflect.Type{reflect.TypeFor[Audit](), reflect.TypeFor[Adoption](),
+var redactedDocuments = []reflect.Type{reflect.TypeFor[Audit](), reflect.TypeFor[Repair](),
 	reflect.TypeFor[Preflight](),
 	reflect.TypeFor[Why]()}
 
@@ -80,7 +80,7 @@ func hideIn(t *testing.T, document any, secret string) reflect.Value {
 	switch d := document.(type) {
 	case *Audit:
 		out = replaced(d, hide, mask, redactedUses...)
-	case *Adoption:
+	case *Repair:
 		out = replaced(d, hide, mask, redactedUses...)
 	case *Preflight:
 		out = replaced(d, hide, mask, redactedUses...)

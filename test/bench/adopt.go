@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -73,7 +73,7 @@ func (b *bench) newPatcher(ctx context.Context) (*patcher, error) {
 func (p *patcher) writeOwnership(ctx context.Context, remove bool) (time.Duration, error) {
 	start := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(adopt.Concurrency)
+	group.SetLimit(repair.Concurrency)
 	for _, o := range p.objects {
 		group.Go(func() error {
 			patch, err := ownershipPatch(o.namespace, remove)
@@ -167,7 +167,7 @@ func (b *bench) adopt(ctx context.Context, objects int, args ...string) (usage, 
 		return u, err
 	}
 	var got struct {
-		Summary report.AdoptionSummary `json:"summary"`
+		Summary report.RepairSummary `json:"summary"`
 	}
 	if err := json.Unmarshal(out, &got); err != nil {
 		return u, fmt.Errorf("reading what adopt printed: %w", err)

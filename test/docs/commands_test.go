@@ -19,10 +19,10 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -231,7 +231,7 @@ func directory(t *testing.T) string {
 		}
 	}
 	for _, name := range []string{"fleetdoctor-adopt-20260102-030405.jsonl", "receipt.jsonl"} {
-		receipt, err := adopt.CreateReceipt(filepath.Join(dir, name), adopt.Header{ClusterUID: "invented"}, nil)
+		receipt, err := repair.CreateReceipt(filepath.Join(dir, name), repair.Header{ClusterUID: "invented"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

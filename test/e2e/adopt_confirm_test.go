@@ -220,10 +220,10 @@ func TestAdoptionFormats(t *testing.T) {
 }
 
 // decodeStrict decodes exactly one document without unknown fields.
-func decodeStrict(t *testing.T, format, text string) report.Adoption {
+func decodeStrict(t *testing.T, format, text string) report.Repair {
 	t.Helper()
 	raw := []byte(text)
-	var d report.Adoption
+	var d report.Repair
 	if format == "yaml" {
 		if strings.Contains(text, "\n---") {
 			t.Errorf("several documents")

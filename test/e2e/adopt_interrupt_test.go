@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
@@ -164,7 +164,7 @@ func TestWritesInterrupted(t *testing.T) {
 	expectContains(t, "stderr", a.stderr, "interrupted: ", "were not tried", "--undo "+receipt)
 	done := b.countOwned(before)
 	if s := a.document.Summary; s.Done != done || s.Change != itemCount || s.Failed != 0 || done < 5 ||
-		done > 5+adopt.Concurrency {
+		done > 5+repair.Concurrency {
 		t.Errorf("%d objects were adopted, and the summary is %+v", done, s)
 	}
 	if objects, settled := receiptOutcomes(t, receipt); objects != itemCount || settled["Done"] != done {
@@ -219,7 +219,7 @@ func TestInterruptWithoutResponse(t *testing.T) {
 func TestParallelAdoptions(t *testing.T) {
 	b, before := unownedItems(t)
 	p := b.proxy()
-	both := barrier(t, 2*adopt.Concurrency)
+	both := barrier(t, 2*repair.Concurrency)
 	p.onRequest(func(r *http.Request) {
 		if r.Method == http.MethodPatch {
 			both()

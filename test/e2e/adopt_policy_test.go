@@ -140,7 +140,7 @@ func testPolicy(t *testing.T, b *bundle, before []*unstructured.Unstructured, ta
 	}
 	expectAdoption(t, a, status, want)
 	counts := report.Counts{Desired: len(before), Ready: ready, Unowned: len(before) - ready}
-	line := []report.AdoptedDeployment{{Namespace: clusterNamespace, Name: "guestbook",
+	line := []report.RepairedDeployment{{Namespace: clusterNamespace, Name: "guestbook",
 		Before: report.Counts{Desired: len(before), Unowned: len(before)}, After: counts}}
 	if diff := cmp.Diff(line, a.document.Deployments); diff != "" {
 		t.Errorf("counts of the bundle deployment (-want +got):\n%s", diff)

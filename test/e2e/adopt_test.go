@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -26,7 +26,7 @@ import (
 type adoption struct {
 	result
 	// document is nil if none was printed.
-	document *report.Adoption
+	document *report.Repair
 	receipt  string // path of the receipt, if one was written
 }
 
@@ -50,12 +50,12 @@ func (f *fleetServer) undo(receipt string, args ...string) adoption {
 }
 
 // decodeAdoption decodes the printed document; nil if nothing was printed.
-func decodeAdoption(t *testing.T, stdout string) *report.Adoption {
+func decodeAdoption(t *testing.T, stdout string) *report.Repair {
 	t.Helper()
 	if stdout == "" {
 		return nil
 	}
-	document := &report.Adoption{}
+	document := &report.Repair{}
 	if err := json.Unmarshal([]byte(stdout), document); err != nil {
 		t.Fatalf("the output of adopt is not one document: %v\n%s", err, stdout)
 	}
@@ -82,7 +82,7 @@ func expectAdoption(t *testing.T, a adoption, status int, want map[string]string
 }
 
 // object finds an object in the document.
-func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
+func (a adoption) object(t *testing.T, key string) report.RepairedObject {
 	t.Helper()
 	if a.document != nil {
 		for _, o := range a.document.Objects {
@@ -92,7 +92,7 @@ func (a adoption) object(t *testing.T, key string) report.AdoptedObject {
 		}
 	}
 	t.Fatalf("no %s in the output of adopt: %s\nstderr: %s", key, a.stdout, a.stderr)
-	return report.AdoptedObject{}
+	return report.RepairedObject{}
 }
 
 // setOwnership sets these of the five ownership keys on an object and removes the others.
@@ -330,7 +330,7 @@ func receiptOutcomes(t *testing.T, path string) (objects int, byOutcome map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, entries, err := adopt.ReadReceipt(bytes.NewReader(content))
+	_, entries, err := repair.ReadReceipt(bytes.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}

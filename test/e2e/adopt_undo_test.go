@@ -13,9 +13,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -217,19 +217,19 @@ func TestUndoReceipts(t *testing.T) {
 // receiptWithUID returns the receipt with another cluster UID and valid digests.
 func receiptWithUID(t *testing.T, content []byte, clusterUID string) []byte {
 	t.Helper()
-	h, entries, err := adopt.ReadReceipt(bytes.NewReader(content))
+	h, entries, err := repair.ReadReceipt(bytes.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var items []adopt.Item
+	var items []repair.Item
 	for _, e := range entries {
-		items = append(items, adopt.Item{Before: ownership.FromValues(e.Before), After: ownership.FromValues(e.After),
-			AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+		items = append(items, repair.Item{Before: ownership.FromValues(e.Before), After: ownership.FromValues(e.After),
+			RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID,
 				BundleDeployment: e.BundleDeployment, Release: e.Release, Action: report.ActionAdopt}})
 	}
 	h.ClusterUID = clusterUID
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
-	r, err := adopt.CreateReceipt(path, h, items)
+	r, err := repair.CreateReceipt(path, h, items)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func main() {
 		"version-report.schema.json":   schema(&report.Version{}, report.KindVersion),
 		"explanation.schema.json":      schema(&report.Explanation{}, report.KindExplanation),
 		"report.schema.json":           schema(&report.Audit{}, report.Kind),
-		"adoption-plan.schema.json":    schema(&report.Adoption{}, report.KindAdoptionPlan, report.KindAdoptionResult),
+		"adoption-plan.schema.json":    schema(&report.Repair{}, report.KindAdoptionPlan, report.KindAdoptionResult),
 		"preflight-report.schema.json": schema(&report.Preflight{}, report.KindPreflight),
 		"owner-report.schema.json":     schema(&report.Ownership{}, report.KindOwnership),
 		"agents-report.schema.json":    schema(&report.Agents{}, report.KindAgents),

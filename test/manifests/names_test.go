@@ -5,15 +5,15 @@ package manifests
 import (
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
 )
 
 // TestNames checks that packages that may not import each other use the same names.
 func TestNames(t *testing.T) {
-	if adopt.WebhookLabel != installation.Selector {
-		t.Errorf("adopt with for a webhook by %q, and it is installed with %q", adopt.WebhookLabel,
+	if repair.WebhookLabel != installation.Selector {
+		t.Errorf("adopt with for a webhook by %q, and it is installed with %q", repair.WebhookLabel,
 			installation.Selector)
 	}
 	if server.Name != installation.Name {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 )
 
 // base are the objects without values, in alphabetical order.
@@ -141,7 +141,7 @@ func names(objs []*unstructured.Unstructured) []string {
 // TestLabel checks that all objects of the chart have the label by which adopt finds the webhook and uninstall finds
 // its objects.
 func TestLabel(t *testing.T) {
-	selector, err := labels.Parse(adopt.WebhookLabel)
+	selector, err := labels.Parse(repair.WebhookLabel)
 	if err != nil {
 		t.Fatal(err)
 	}

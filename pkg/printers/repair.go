@@ -12,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Adoption lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
-func Adoption(a *report.Adoption, o Options) Document {
+// Repair lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
+func Repair(a *report.Repair, o Options) Document {
 	return Document{o, a, a.Objects, func(t text) { t.adoption(a) }, func(t text) {
 		for _, o := range a.Objects {
 			if o.Action != report.ActionRefuse && o.Action != report.ActionNone {
@@ -23,7 +23,7 @@ func Adoption(a *report.Adoption, o Options) Document {
 	}}
 }
 
-func (t text) adoption(a *report.Adoption) {
+func (t text) adoption(a *report.Repair) {
 	if a.Kind == report.KindAdoptionResult {
 		t.outcome(a)
 	} else {
@@ -32,7 +32,7 @@ func (t text) adoption(a *report.Adoption) {
 }
 
 // wordsOf returns the words for an adoption, or for its undo.
-func wordsOf(a *report.Adoption) (plan, action, past string) {
+func wordsOf(a *report.Repair) (plan, action, past string) {
 	if a.Undo {
 		return "Undo plan for ", "restore", "restored"
 	}
@@ -40,11 +40,11 @@ func wordsOf(a *report.Adoption) (plan, action, past string) {
 }
 
 // plan shows the actions, bundle deployment by bundle deployment.
-func (t text) plan(a *report.Adoption) {
+func (t text) plan(a *report.Repair) {
 	title, _, _ := wordsOf(a)
 	t.head(title, a.Source, a.TakenAt)
 	t.notRead(a.Gaps, a.Notes)
-	for objects := range chunks(a.Objects, func(x, y report.AdoptedObject) bool {
+	for objects := range chunks(a.Objects, func(x, y report.RepairedObject) bool {
 		return x.BundleDeployment == y.BundleDeployment
 	}) {
 		t.line(t.bold("bundle deployment " + printable(objects[0].BundleDeployment)))
@@ -56,11 +56,11 @@ func (t text) plan(a *report.Adoption) {
 
 // groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all
 // objects of a bundle.
-func (t text) groupedByAction(objects []report.AdoptedObject) {
-	groups := grouped(objects, func(o report.AdoptedObject) string {
+func (t text) groupedByAction(objects []report.RepairedObject) {
+	groups := grouped(objects, func(o report.RepairedObject) string {
 		return alike(o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message)
 	})
-	slices.SortStableFunc(groups, func(x, y []report.AdoptedObject) int {
+	slices.SortStableFunc(groups, func(x, y []report.RepairedObject) int {
 		return cmp.Compare(actionRank[x[0].Action], actionRank[y[0].Action])
 	})
 	for _, group := range groups {
@@ -76,9 +76,9 @@ var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionResto
 var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore",
 	report.ActionRefuse: "refuse", report.ActionNone: "leave"}
 
-func (t text) actionGroup(group []report.AdoptedObject) {
+func (t text) actionGroup(group []report.RepairedObject) {
 	first := group[0]
-	listed(t, "  ", group, "", func(o report.AdoptedObject) {
+	listed(t, "  ", group, "", func(o report.RepairedObject) {
 		line := "  " + t.padded(actionWords[o.Action]) + " " + printable(o.Key().String())
 		if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
@@ -121,7 +121,7 @@ func keyValue(v *string) string {
 }
 
 // planSummary shows the counts and the digest of a plan.
-func (t text) planSummary(a *report.Adoption) {
+func (t text) planSummary(a *report.Repair) {
 	s := a.Summary
 	_, action, _ := wordsOf(a)
 	if s.Change == 0 {
@@ -133,7 +133,7 @@ func (t text) planSummary(a *report.Adoption) {
 }
 
 // otherCounts counts the objects that are not changed.
-func (t text) otherCounts(s report.AdoptionSummary) string {
+func (t text) otherCounts(s report.RepairSummary) string {
 	var out string
 	if s.Refused > 0 {
 		out += ", " + t.colour(red, fmt.Sprintf("%d refused", s.Refused))
@@ -145,11 +145,11 @@ func (t text) otherCounts(s report.AdoptionSummary) string {
 }
 
 // outcome shows the result of a plan: the failures object by object, and the counts.
-func (t text) outcome(a *report.Adoption) {
-	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.AdoptedObject) bool {
+func (t text) outcome(a *report.Repair) {
+	failed := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.RepairedObject) bool {
 		return o.Outcome != report.OutcomeFailed && o.Outcome != report.OutcomeChanged
 	})
-	listed(t, "  ", failed, "", func(o report.AdoptedObject) {
+	listed(t, "  ", failed, "", func(o report.RepairedObject) {
 		t.linef("  %s %s", t.padded(strings.ToLower(string(o.Outcome))), printable(o.Key().String()))
 		t.wrapped(inset, o.Message) // the message of the server
 	})
@@ -162,7 +162,7 @@ func (t text) outcome(a *report.Adoption) {
 	if rest := s.Change - s.Done - s.Failed; rest > 0 {
 		line += fmt.Sprintf(", %d not tried", rest)
 	}
-	t.linef("%s%s.", sentence(line), t.otherCounts(report.AdoptionSummary{Refused: s.Refused}))
+	t.linef("%s%s.", sentence(line), t.otherCounts(report.RepairSummary{Refused: s.Refused}))
 	t.sentences("", a.Notes...)
 	for _, d := range a.Deployments {
 		name := printable(strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"))

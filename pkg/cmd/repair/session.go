@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
@@ -25,8 +25,8 @@ type session struct {
 	*options
 	src      source.Source
 	cluster  *cluster.Cluster // nil for a snapshot
-	items    []adopt.Item
-	document report.Adoption // the printed document without its objects
+	items    []repair.Item
+	document report.Repair // the printed document without its objects
 	secrets  *redact.Secrets
 	found    *engine.Audit // nil without Fleet
 }
@@ -34,12 +34,12 @@ type session struct {
 // describe begins the document with the description of the source.
 func (s *session) describe(found *engine.Audit) {
 	s.found, s.secrets = found, found.Secrets
-	s.document = report.Adoption{Head: report.NewHead("", s.Version, found.Source, found.Desired.Directory),
+	s.document = report.Repair{Head: report.NewHead("", s.Version, found.Source, found.Desired.Directory),
 		Scope: report.NewScope(found.Scope), Gaps: report.Gaps(found.Gaps), Notes: found.Notes}
 }
 
 // shown returns the document with a kind, its objects, and without secrets.
-func (s *session) shown(kind string) *report.Adoption {
+func (s *session) shown(kind string) *report.Repair {
 	d := s.document
 	d.Kind, d.Undo = kind, s.undo != ""
 	if n := s.dryRun.String(); n != dryRunNone {
@@ -47,7 +47,7 @@ func (s *session) shown(kind string) *report.Adoption {
 	}
 	d.Objects = nil
 	for _, i := range s.items {
-		d.Objects = append(d.Objects, i.AdoptedObject)
+		d.Objects = append(d.Objects, i.RepairedObject)
 	}
 	return d.Redacted(s.secrets)
 }
@@ -55,7 +55,7 @@ func (s *session) shown(kind string) *report.Adoption {
 // print prints the document with a kind.
 func (s *session) print(ctx context.Context, kind string) error {
 	s.Document.Undo = s.undoCommand()
-	return s.Print(ctx, printers.Adoption(s.shown(kind), s.Document))
+	return s.Print(ctx, printers.Repair(s.shown(kind), s.Document))
 }
 
 // undoCommand is the command that undoes the adoption, without the name of its receipt. Like the adoption, the undo
@@ -69,7 +69,7 @@ func (s *session) undoCommand() string {
 }
 
 // count counts the items that match.
-func (s *session) count(matches func(adopt.Item) bool) int {
+func (s *session) count(matches func(repair.Item) bool) int {
 	n := 0
 	for _, i := range s.items {
 		if matches(i) {

@@ -3,7 +3,7 @@
 // Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of
 // the result of an audit. Apply writes ownership metadata, and no other field, through a small interface. A receipt
 // records the previous metadata of each object.
-package adopt
+package repair
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ type Options struct {
 
 // Item is one object of a plan: the part that is shown, and the data that a write needs.
 type Item struct {
-	report.AdoptedObject
+	report.RepairedObject
 	// ResourceVersion is the version of the object that was read for the plan.
 	ResourceVersion string
 	// Before is the ownership metadata that was read for the plan, After the desired one.
@@ -113,7 +113,7 @@ func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
 		}
 		why = "the object could not be read (" + x.Reason + "): its owner is unknown"
 	}
-	return Item{AdoptedObject: report.AdoptedObject{Ref: x.Ref, BundleDeployment: d.Key(),
+	return Item{RepairedObject: report.RepairedObject{Ref: x.Ref, BundleDeployment: d.Key(),
 		Release: d.Ownership.Release(), Action: report.ActionNone, Message: why}}
 }
 
@@ -122,7 +122,7 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.
 	owners.Same = differs == ""
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
 	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata,
-		After: d.Ownership, AdoptedObject: report.AdoptedObject{
+		After: d.Ownership, RepairedObject: report.RepairedObject{
 			Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason,
 			Situation: string(situation),
 			Owner:     x.Owner, Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
@@ -172,7 +172,7 @@ func changes(before, after ownership.Metadata) []report.KeyChange {
 // changes and effects, the notes, the gaps, and whether the fields must be unchanged: a plan of the policy if-no-diff
 // does not confirm one of another policy. It excludes what changes all the time without an effect: the times of writes,
 // and the details of gaps, which are messages of servers.
-func Digest(plan *report.Adoption) string {
+func Digest(plan *report.Repair) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)
 	for _, o := range plan.Objects {

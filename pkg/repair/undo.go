@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (u Undo) Plan(ctx context.Context, src source.Source, entries []Entry) ([]I
 	out := make([]Item, len(entries))
 	for i, e := range entries {
 		out[i] = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before),
-			AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID,
+			RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID,
 				BundleDeployment: e.BundleDeployment, Release: e.Release}}
 		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], &out[i])
 	}

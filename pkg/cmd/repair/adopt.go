@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package adopt is the verb adopt.
-package adopt
+package repair
 
 import (
 	"strings"

@@ -7,14 +7,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// The kinds of an Adoption.
+// The kinds of a Repair.
 const (
 	KindAdoptionPlan   = "AdoptionPlan"   // the plan; nothing was written
 	KindAdoptionResult = "AdoptionResult" // the result of writing it
 )
 
-// Adoption is a plan to assign objects to bundles, or to undo that, and its result.
-type Adoption struct {
+// Repair is a plan to assign objects to bundles, or to undo that, and its result.
+type Repair struct {
 	Head  `text:"keep"`
 	Scope Scope `json:"scope" text:"keep"`
 	// Undo is true if the plan restores the values of a receipt; then there is no policy.
@@ -24,22 +24,22 @@ type Adoption struct {
 	TakeFrom []string `json:"takeFrom,omitempty" text:"keep"`
 	// Digest identifies the plan: sha256 of the objects to change with their changes and effects, of the notes, and of
 	// the gaps.
-	Digest  string          `json:"digest" text:"keep"`
-	Summary AdoptionSummary `json:"summary"`
+	Digest  string        `json:"digest" text:"keep"`
+	Summary RepairSummary `json:"summary"`
 	// DryRun is client or server if nothing is stored.
 	DryRun  string `json:"dryRun,omitempty" text:"keep"`
 	Receipt string `json:"receipt,omitempty" text:"keep"` // the file with the previous values
 
-	Objects []AdoptedObject `json:"objects"`
+	Objects []RepairedObject `json:"objects"`
 	// Deployments are the counts before and after, for each bundle deployment with objects that were written.
-	Deployments []AdoptedDeployment `json:"bundleDeployments,omitempty" text:"keep"`
-	Gaps        []Gap               `json:"gaps"`
-	Notes       []string            `json:"notes,omitempty" text:"redact"`
+	Deployments []RepairedDeployment `json:"bundleDeployments,omitempty" text:"keep"`
+	Gaps        []Gap                `json:"gaps"`
+	Notes       []string             `json:"notes,omitempty" text:"redact"`
 }
 
-// AdoptionSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written
+// RepairSummary counts objects: Objects = Change + Refused + Unchanged. Of the objects to change, Done were written
 // and Failed could not be written; the others were not tried.
-type AdoptionSummary struct {
+type RepairSummary struct {
 	Objects   int `json:"objects"`
 	Change    int `json:"change"`
 	Refused   int `json:"refused"`
@@ -59,8 +59,8 @@ const (
 	ActionNone    Action = "None" // nothing to do
 )
 
-// AdoptedObject is one object of a plan.
-type AdoptedObject struct {
+// RepairedObject is one object of a plan.
+type RepairedObject struct {
 	object.Ref `text:"name"`
 	UID        string `json:"uid,omitempty" text:"keep"`
 	// BundleDeployment is "namespace/name" of the one that desires the object, Release that of its release.
@@ -103,8 +103,8 @@ const (
 	OutcomeNotTried Outcome = "NotTried" // interrupted before the write
 )
 
-// AdoptedDeployment has the counts of one bundle deployment before and after an adoption.
-type AdoptedDeployment struct {
+// RepairedDeployment has the counts of one bundle deployment before and after an adoption.
+type RepairedDeployment struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Before    Counts `json:"before"`
@@ -116,13 +116,13 @@ type AdoptedDeployment struct {
 }
 
 // Redacted returns a complete copy of the document, with its summary, in which secrets are hidden.
-func (a *Adoption) Redacted(s *redact.Secrets) *Adoption {
+func (a *Repair) Redacted(s *redact.Secrets) *Repair {
 	out := redacted(s, a, nil)
 	out.APIVersion = APIVersion
 	complete(out)
-	n := countBy(out.Objects, func(o AdoptedObject) Action { return o.Action })
-	tried := countBy(out.Objects, func(o AdoptedObject) Outcome { return o.Outcome })
-	out.Summary = AdoptionSummary{len(out.Objects), n[ActionAdopt] + n[ActionRestore], n[ActionRefuse], n[ActionNone],
+	n := countBy(out.Objects, func(o RepairedObject) Action { return o.Action })
+	tried := countBy(out.Objects, func(o RepairedObject) Outcome { return o.Outcome })
+	out.Summary = RepairSummary{len(out.Objects), n[ActionAdopt] + n[ActionRestore], n[ActionRefuse], n[ActionNone],
 		tried[OutcomeDone], tried[OutcomeFailed] + tried[OutcomeChanged]}
 	return out
 }

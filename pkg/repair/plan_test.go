@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt_test
+package repair_test
 
 import (
 	"bytes"
@@ -15,11 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
@@ -76,13 +76,13 @@ func TestPlan(t *testing.T) {
 		for i, want := range c.Plans {
 			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
 				found := find(t, capture, c.Desired, want)
-				o := adopt.Options{Policy: want.Policy, TakeFrom: want.TakeFrom}
-				items, _ := adopt.Plan(found.Result, o)
+				o := repair.Options{Policy: want.Policy, TakeFrom: want.TakeFrom}
+				items, _ := repair.Plan(found.Result, o)
 				want.check(t, items, found.Secrets)
 				want.checkScope(t, found)
 				slices.Reverse(capture.Documents)
-				again, _ := adopt.Plan(find(t, capture, c.Desired, want).Result, o)
-				if adopt.Digest(document(items)) != adopt.Digest(document(again)) {
+				again, _ := repair.Plan(find(t, capture, c.Desired, want).Result, o)
+				if repair.Digest(document(items)) != repair.Digest(document(again)) {
 					t.Error("the digest depends on the order of the objects")
 				}
 			})
@@ -114,7 +114,7 @@ func key(r object.Ref) string {
 	return r.APIVersion + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
-func (want expectedPlan) check(t *testing.T, items []adopt.Item, secrets *redact.Secrets) {
+func (want expectedPlan) check(t *testing.T, items []repair.Item, secrets *redact.Secrets) {
 	t.Helper()
 	objects, overwrites := map[string]string{}, map[string][]string{}
 	for _, i := range items {
@@ -155,10 +155,10 @@ func (want expectedPlan) check(t *testing.T, items []adopt.Item, secrets *redact
 	}
 }
 
-func document(items []adopt.Item) *report.Adoption {
-	d := &report.Adoption{}
+func document(items []repair.Item) *report.Repair {
+	d := &report.Repair{}
 	for _, i := range items {
-		d.Objects = append(d.Objects, i.AdoptedObject)
+		d.Objects = append(d.Objects, i.RepairedObject)
 	}
 	return d
 }
@@ -180,7 +180,7 @@ func (want expectedPlan) checkScope(t *testing.T, found *audit.Audit) {
 	}
 }
 
-func changes(i adopt.Item) []string {
+func changes(i repair.Item) []string {
 	var out []string
 	show := func(v *string) string {
 		if v == nil {

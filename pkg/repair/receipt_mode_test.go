@@ -2,7 +2,7 @@
 
 //go:build unix
 
-package adopt
+package repair
 
 import (
 	"errors"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -21,7 +21,7 @@ func notApplied(why, hint string) error {
 // decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit
 // status.
 func (s *session) decide(ctx context.Context) (bool, error) {
-	writes, digest := s.count(adopt.Item.Writes), s.document.Digest
+	writes, digest := s.count(repair.Item.Writes), s.document.Digest
 	decided := s.yes || s.confirm != ""
 	onlyResult := !s.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
 	review, anotherPlan := !decided && !onlyResult, s.confirm != "" && s.confirm != digest
@@ -51,7 +51,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 
 // refusals returns the error with the exit status of a plan without objects to write.
 func (s *session) refusals() error {
-	if slices.ContainsFunc(s.items, func(i adopt.Item) bool { return i.Action == report.ActionRefuse }) {
+	if slices.ContainsFunc(s.items, func(i repair.Item) bool { return i.Action == report.ActionRefuse }) {
 		return &exit.Error{Status: exit.Found, Shown: true}
 	}
 	return nil

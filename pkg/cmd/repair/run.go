@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -83,7 +83,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
 		return err
 	}
-	s.document.Digest = adopt.Digest(s.shown(report.KindAdoptionPlan))
+	s.document.Digest = repair.Digest(s.shown(report.KindAdoptionPlan))
 	agreed, err := s.decide(ctx)
 	if err == nil && agreed {
 		err = s.apply(ctx)
@@ -124,7 +124,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		return fmt.Errorf("planning the adoption: %s on clusters that are not read: adopt works on the cluster of the "+
 			"objects", report.Plural(n.OnOtherCluster, "bundle deployment"))
 	}
-	o := adopt.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom}
+	o := repair.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom}
 	notFound := slices.Clone(s.objects)
 	if len(s.objects) > 0 {
 		o.Pick = func(r object.Ref) bool {
@@ -134,7 +134,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		}
 	}
 	var notOwners []string
-	s.items, notOwners = adopt.Plan(found.Result, o)
+	s.items, notOwners = repair.Plan(found.Result, o)
 	switch {
 	case len(notOwners) > 0:
 		return &exit.Error{Status: exit.Found,
@@ -147,7 +147,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
 		return !c.SetsComplete || len(c.Unreadable) > 0
 	})
-	if setsUnknown && slices.ContainsFunc(s.items, adopt.Item.Writes) {
+	if setsUnknown && slices.ContainsFunc(s.items, repair.Item.Writes) {
 		s.document.Notes = append(s.document.Notes,
 			"not every release record could be read: other bundles may desire these objects")
 	}

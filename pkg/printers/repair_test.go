@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -22,7 +22,7 @@ import (
 )
 
 // planned is the plan for the sample cluster "sick".
-func planned(t *testing.T, o adopt.Options) *report.Adoption {
+func planned(t *testing.T, o repair.Options) *report.Repair {
 	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
 	if err != nil {
@@ -32,27 +32,27 @@ func planned(t *testing.T, o adopt.Options) *report.Adoption {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, _ := adopt.Plan(found.Result, o)
-	a := &report.Adoption{
+	items, _ := repair.Plan(found.Result, o)
+	a := &report.Repair{
 		Head: report.Head{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z",
 			Tool: report.Tool{Version: "test"}, Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}},
 		Policy: string(o.Policy)}
 	for _, i := range items {
-		a.Objects = append(a.Objects, i.AdoptedObject)
+		a.Objects = append(a.Objects, i.RepairedObject)
 	}
 	a = a.Redacted(found.Secrets)
-	a.Digest = adopt.Digest(a)
+	a.Digest = repair.Digest(a)
 	return a
 }
 
 // invented is a result with failures and changed objects, more of both than the table shows.
-func invented() *report.Adoption {
-	a := &report.Adoption{
+func invented() *report.Repair {
+	a := &report.Repair{
 		Head: report.Head{Kind: report.KindAdoptionResult,
 			Source: report.Source{Kind: "cluster", Server: "https://cluster.example.com"}},
 		Digest:  "abc",
 		Receipt: "a file.jsonl", Notes: []string{"the state of the bundles could not be read: reaching the cluster"},
-		Deployments: []report.AdoptedDeployment{{Namespace: "cluster-one", Name: "guestbook",
+		Deployments: []report.RepairedDeployment{{Namespace: "cluster-one", Name: "guestbook",
 			Before: report.Counts{Desired: 13, Ready: 7},
 			After:  report.Counts{Desired: 13, Ready: 10}},
 			{Namespace: "cluster-one", Name: "refused", After: report.Counts{Desired: 1, Ready: 1},
@@ -60,7 +60,7 @@ func invented() *report.Adoption {
 					Command: "kubectl -n fleet-local patch bundle.fleet.cattle.io/refused",
 					Text:    "deploys it again"}}}}}
 	for i := range 25 {
-		o := report.AdoptedObject{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web",
+		o := report.RepairedObject{Ref: object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web",
 			Name: fmt.Sprintf("frontend-%02d", i)},
 			Action: report.ActionAdopt, Outcome: report.OutcomeDone}
 		switch {
@@ -80,16 +80,16 @@ func invented() *report.Adoption {
 	return a.Redacted(&redact.Secrets{})
 }
 
-func showAdoption(t *testing.T, a *report.Adoption, format string, o printers.Options) string {
+func showAdoption(t *testing.T, a *report.Repair, format string, o printers.Options) string {
 	t.Helper()
 	o.PrintRole, o.Undo = "kubectl fleetdoctor audit --print-rbac", "kubectl fleetdoctor adopt --undo"
-	return shown(t, format, printers.Adoption(a, o))
+	return shown(t, format, printers.Repair(a, o))
 }
 
 // TestGoldenAdoption compares every format of plans and results with the golden files.
 func TestGoldenAdoption(t *testing.T) {
-	plan, strict := planned(t, adopt.Options{Policy: ownership.IfUnowned}),
-		planned(t, adopt.Options{Policy: ownership.TakeUnmarked})
+	plan, strict := planned(t, repair.Options{Policy: ownership.IfUnowned}),
+		planned(t, repair.Options{Policy: ownership.TakeUnmarked})
 	for _, format := range formats {
 		golden.Compare(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
 	}

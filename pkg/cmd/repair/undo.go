@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -26,7 +26,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	header, entries, err := s.readReceipt()
 	if err != nil {
 		hint := "--undo must name the file in which adopt recorded the previous values."
-		if wrong, ok := errors.AsType[*adopt.ReceiptError](err); ok {
+		if wrong, ok := errors.AsType[*repair.ReceiptError](err); ok {
 			hint = wrong.Remedy
 		}
 		return exit.Failure(err, hint)
@@ -34,7 +34,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if err := s.sameCluster(ctx, header); err != nil {
 		return err
 	}
-	undo := adopt.Undo{Facts: adopt.NoFacts{}, TakeFrom: s.takeFrom}
+	undo := repair.Undo{Facts: repair.NoFacts{}, TakeFrom: s.takeFrom}
 	// No finding is shown. The releases that may own the objects matter, as for a plan.
 	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer,
 		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report, Predict: true,
@@ -72,7 +72,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 
 // sameCluster refuses a receipt of another cluster, or of an unknown one: uids, names and previous values are only
 // valid on their cluster.
-func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
+func (s *session) sameCluster(ctx context.Context, h repair.Header) error {
 	if h.ClusterUID == "" {
 		return exit.Failure(fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
 			"Nothing was changed on the cluster. The following lines have the previous values of each object in "+
@@ -90,13 +90,13 @@ func (s *session) sameCluster(ctx context.Context, h adopt.Header) error {
 }
 
 // readReceipt reads the receipt of --undo.
-func (s *session) readReceipt() (h adopt.Header, entries []adopt.Entry, err error) {
+func (s *session) readReceipt() (h repair.Header, entries []repair.Entry, err error) {
 	f, err := os.Open(s.undo)
 	if err != nil {
 		return h, nil, fmt.Errorf("%s: reading the receipt: %w", s.undo, err)
 	}
 	defer func() { _ = f.Close() }() // it is only read
-	if h, entries, err = adopt.ReadReceipt(f); err != nil {
+	if h, entries, err = repair.ReadReceipt(f); err != nil {
 		err = fmt.Errorf("%s: %w", s.undo, err)
 	}
 	return h, entries, err
@@ -104,7 +104,7 @@ func (s *session) readReceipt() (h adopt.Header, entries []adopt.Entry, err erro
 
 // writtenAgain lists the releases that will write the ownership metadata again: every upgrade takes ownership of the
 // objects in its manifest.
-func writtenAgain(r *evaluate.Result, items []adopt.Item) []string {
+func writtenAgain(r *evaluate.Result, items []repair.Item) []string {
 	desiredBy := map[string]bool{}
 	for _, i := range items {
 		if i.Action != report.ActionRestore {
@@ -136,7 +136,7 @@ func (s *session) webhooks(ctx context.Context) ([]string, error) {
 	var out []string
 	kind := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
 		Kind: "MutatingWebhookConfiguration"}
-	cover, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: adopt.WebhookLabel, MetadataOnly: true},
+	cover, err := s.src.List(ctx, source.Query{Kind: kind, LabelSelector: repair.WebhookLabel, MetadataOnly: true},
 		func(o source.Object) error {
 			if m, err := o.ReadMeta(); err == nil {
 				out = append(out, fmt.Sprintf("the admission webhook %s adds the ownership metadata again with the "+

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"bytes"
@@ -189,7 +189,7 @@ func FuzzReadReceipt(f *testing.F) {
 			m := &object.Meta{} // an undo can be planned for any state of the object
 			m.Metadata.UID = e.UID
 			Undo{Facts: NoFacts{}}.object(&Item{Before: ownership.FromValues(e.After),
-				After: ownership.FromValues(e.Before), AdoptedObject: report.AdoptedObject{Ref: e.Ref, UID: e.UID}}, m,
+				After: ownership.FromValues(e.Before), RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID}}, m,
 				source.Object{Item: object.Item{Raw: []byte("{}")}})
 		}
 		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil &&
@@ -200,9 +200,9 @@ func FuzzReadReceipt(f *testing.F) {
 }
 
 func digestOf(items ...Item) string {
-	d := &report.Adoption{}
+	d := &report.Repair{}
 	for _, i := range items {
-		d.Objects = append(d.Objects, i.AdoptedObject)
+		d.Objects = append(d.Objects, i.RepairedObject)
 	}
 	return Digest(d)
 }
@@ -210,39 +210,39 @@ func digestOf(items ...Item) string {
 // TestDigest checks that the digest of a plan covers what the user was shown of it, and not what changes without an
 // effect.
 func TestDigest(t *testing.T) {
-	plan := func(change func(*report.Adoption)) string {
+	plan := func(change func(*report.Repair)) string {
 		i := item()
 		i.Effects = []string{"uninstalling release web/guestbook deletes it"}
 		i.Overwrites = []report.Difference{{Path: "data.a", Manager: "kubectl", Time: "2026-01-02T03:04:05Z"}}
-		p := &report.Adoption{Objects: []report.AdoptedObject{i.AdoptedObject}, Notes: []string{"a note"},
+		p := &report.Repair{Objects: []report.RepairedObject{i.RepairedObject}, Notes: []string{"a note"},
 			Gaps: []report.Gap{{What: "secrets", Detail: "timeout"}}}
 		change(p)
 		return Digest(p)
 	}
-	digest := plan(func(*report.Adoption) {})
-	for name, change := range map[string]func(*report.Adoption){
-		"effect": func(p *report.Adoption) {
+	digest := plan(func(*report.Repair) {})
+	for name, change := range map[string]func(*report.Repair){
+		"effect": func(p *report.Repair) {
 			p.Objects[0].Effects = append(p.Objects[0].Effects, "1 field differs from the bundle")
 		},
-		"field":    func(p *report.Adoption) { p.Objects[0].Overwrites[0].Path = "data.b" },
-		"writer":   func(p *report.Adoption) { p.Objects[0].Overwrites[0].Manager = "argocd" },
-		"owner":    func(p *report.Adoption) { p.Objects[0].Owner = &report.Owner{SetID: "x"} },
-		"message":  func(p *report.Adoption) { p.Objects[0].Message = "x" },
-		"note":     func(p *report.Adoption) { p.Notes = append(p.Notes, "other bundles may desire these objects") },
-		"gap":      func(p *report.Adoption) { p.Gaps = append(p.Gaps, report.Gap{What: "configmaps"}) },
-		"policy":   func(p *report.Adoption) { p.Policy = "if-no-diff" },
-		"new item": func(p *report.Adoption) { p.Objects = append(p.Objects, item().AdoptedObject) },
+		"field":    func(p *report.Repair) { p.Objects[0].Overwrites[0].Path = "data.b" },
+		"writer":   func(p *report.Repair) { p.Objects[0].Overwrites[0].Manager = "argocd" },
+		"owner":    func(p *report.Repair) { p.Objects[0].Owner = &report.Owner{SetID: "x"} },
+		"message":  func(p *report.Repair) { p.Objects[0].Message = "x" },
+		"note":     func(p *report.Repair) { p.Notes = append(p.Notes, "other bundles may desire these objects") },
+		"gap":      func(p *report.Repair) { p.Gaps = append(p.Gaps, report.Gap{What: "configmaps"}) },
+		"policy":   func(p *report.Repair) { p.Policy = "if-no-diff" },
+		"new item": func(p *report.Repair) { p.Objects = append(p.Objects, item().RepairedObject) },
 	} {
 		if plan(change) == digest {
 			t.Errorf("another %s gives the same digest", name)
 		}
 	}
-	for name, change := range map[string]func(*report.Adoption){
-		"time of a write":  func(p *report.Adoption) { p.Objects[0].Overwrites[0].Time = "2026-01-02T03:04:06Z" },
-		"message of a gap": func(p *report.Adoption) { p.Gaps[0].Detail = "connection refused" },
-		"time of the plan": func(p *report.Adoption) { p.TakenAt = "2026-01-02T03:04:05Z" },
-		"refused object": func(p *report.Adoption) {
-			p.Objects = append(p.Objects, report.AdoptedObject{Action: report.ActionRefuse})
+	for name, change := range map[string]func(*report.Repair){
+		"time of a write":  func(p *report.Repair) { p.Objects[0].Overwrites[0].Time = "2026-01-02T03:04:06Z" },
+		"message of a gap": func(p *report.Repair) { p.Gaps[0].Detail = "connection refused" },
+		"time of the plan": func(p *report.Repair) { p.TakenAt = "2026-01-02T03:04:05Z" },
+		"refused object": func(p *report.Repair) {
+			p.Objects = append(p.Objects, report.RepairedObject{Action: report.ActionRefuse})
 		},
 	} {
 		if plan(change) != digest {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"context"
@@ -123,7 +123,7 @@ var theme = object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Na
 // item is the adoption of an object without ownership metadata.
 func item() Item {
 	after := ownership.Desired("default-guestbook", "guestbook", "web")
-	return Item{AdoptedObject: report.AdoptedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook",
+	return Item{RepairedObject: report.RepairedObject{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook",
 		Release: "web/guestbook",
 		Action:  report.ActionAdopt, Changes: changes(ownership.Metadata{}, after)}, ResourceVersion: "1", After: after}
 }
@@ -388,7 +388,7 @@ func TestApplyPolicy(t *testing.T) {
 				"did not keep it: "+tc.message) || s.writes != 1 {
 				t.Errorf("outcome %s after %d writes: %s", items[0].Outcome, s.writes, items[0].Message)
 			}
-			undo := Item{Before: items[0].After, After: items[0].Before, AdoptedObject: report.AdoptedObject{Ref: theme,
+			undo := Item{Before: items[0].After, After: items[0].Before, RepairedObject: report.RepairedObject{Ref: theme,
 				UID: "u-1"}}
 			Undo{Facts: NoFacts{}}.object(&undo, s.meta(), adoptedObject(t, s.labels, s.annotations))
 			var restored []string

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adopt
+package repair
 
 import (
 	"cmp"
@@ -11,12 +11,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/adopt"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -38,7 +38,7 @@ func (s *session) apply(ctx context.Context) error {
 	progress := s.StartProgress()
 	defer progress.Clear()
 	done := 0
-	err := adopt.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager, DryRun: dry},
+	err := repair.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager, DryRun: dry},
 		s.items, func(i int) error {
 			done++
 			progress.Show("writing", done)
@@ -57,7 +57,7 @@ func (s *session) apply(ctx context.Context) error {
 // status returns the error with the exit status: 3 if a write failed or could not be recorded, or after an
 // interruption, 1 if objects were refused.
 func (s *session) status(ctx context.Context, err error) error {
-	unanswered := s.count(func(i adopt.Item) bool { return i.Unanswered })
+	unanswered := s.count(func(i repair.Item) bool { return i.Unanswered })
 	switch {
 	case unanswered > 0 && s.dryRun.String() != dryRunServer:
 		return s.interrupted(fmt.Sprintf("the server did not answer the write of %s, which may be stored; the other "+
@@ -66,7 +66,7 @@ func (s *session) status(ctx context.Context, err error) error {
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
 		return exit.Failure(err, s.resume())
-	case slices.ContainsFunc(s.items, func(i adopt.Item) bool {
+	case slices.ContainsFunc(s.items, func(i repair.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
 	}):
 		return &exit.Error{Status: exit.Failed, Shown: true}
@@ -84,20 +84,20 @@ func (s *session) resume() string {
 }
 
 // createReceipt creates the receipt and syncs it to disk. Nothing is written to the cluster before.
-func (s *session) createReceipt(ctx context.Context) (*adopt.Receipt, error) {
+func (s *session) createReceipt(ctx context.Context) (*repair.Receipt, error) {
 	uid, err := s.clusterUID(ctx) // --undo refuses a receipt without it
 	if err != nil {
 		return nil, fmt.Errorf("writing the receipt: %w", err)
 	}
 	now := s.Now().UTC()
-	h := adopt.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server,
+	h := repair.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server,
 		ClusterUID: uid, Digest: s.document.Digest}
 	base := "fleetdoctor-adopt-" + now.Format("20060102-150405")
 	path := cmp.Or(s.receipt, base+".jsonl")
-	r, err := adopt.CreateReceipt(path, h, s.items)
+	r, err := repair.CreateReceipt(path, h, s.items)
 	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist); n++ { // another adoption started in this second
 		path = fmt.Sprintf("%s-%d.jsonl", base, n)
-		r, err = adopt.CreateReceipt(path, h, s.items)
+		r, err = repair.CreateReceipt(path, h, s.items)
 	}
 	if err != nil {
 		return nil, exit.Failure(err, "Nothing was changed on the cluster. --receipt names another file.")
@@ -143,7 +143,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 				fmt.Sprintf("%s of bundle deployment %s could not be read again, and count as not ready",
 					report.Plural(n, "object"), d.Key()))
 		}
-		out := report.AdoptedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after}
+		out := report.RepairedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after}
 		if condition := preflight.FailedDeploy(d); condition != "" && s.undo == "" {
 			out.Failed = "the last deploy failed" + in.SaidOf(&d.Deployment, condition)
 			out.Remedies = []report.Remedy{in.Retry(d, condition)}
