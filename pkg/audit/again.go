@@ -8,6 +8,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same;
@@ -29,4 +30,13 @@ func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*eval
 		}
 	}
 	return out, nil
+}
+
+// Sources returns the sources of the clusters that were read.
+func (a *Audit) Sources() map[object.ClusterID]source.Source {
+	out := map[object.ClusterID]source.Source{}
+	for i, c := range a.Desired.Clusters {
+		out[c.ID] = a.clusters[i].Source
+	}
+	return out
 }

@@ -6,8 +6,10 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -38,13 +40,26 @@ func Run(in *Input, scopes ...Scope) []Finding {
 	return out
 }
 
+// Known reports whether a finding has a code.
+func Known(code string) bool {
+	return slices.ContainsFunc(checks(), func(c Check) bool { return c.Code == code })
+}
+
 // as returns a finding with a code and what the catalogue has for it.
 func (f Finding) as(code string) Finding {
 	check := checks()[slices.IndexFunc(checks(), func(c Check) bool { return c.Code == code })]
 	f.Code, f.Severity, f.Urgency, f.Title = check.Code, check.Severity, check.Urgency, check.Title
 	f.Remedies = slices.Clone(f.Remedies)
 	for i := range f.Remedies {
-		f.Remedies[i].URL = URL(f.Code)
+		r := &f.Remedies[i]
+		if r.URL = URL(f.Code); r.Step.Kind == "" {
+			continue
+		}
+		f.Steps = append(f.Steps, r.Step)
+		if strings.Contains(r.Command, " repair ") {
+			r.Command += " --code=" + f.Code
+		}
+		r.Step = remedy.Step{} // equal remedies of several objects are shown once
 	}
 	return f
 }

@@ -66,5 +66,7 @@ func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) remedy
 	if refused := d.AdoptUncertain(); len(refused) > 0 {
 		return remedy.Advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
 	}
-	return in.On(d.On).Assign(&d.Deployment)
+	out := in.On(d.On).Assign(&d.Deployment)
+	out.Step.Object = o.Ref
+	return out
 }

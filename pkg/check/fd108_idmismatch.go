@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
@@ -21,7 +20,7 @@ func (in *pass) idMismatch(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	}
 	f := about(d, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
 		d.Ownership.SetID, is)
-	command := in.On(d.On).For(o.Ref) + " annotate --overwrite " + remedy.KubectlName(o.Ref) + " " +
-		escape.Shell(fleet.IDAnnotation+"="+d.Ownership.SetID)
-	in.report(f, remedy.Run(command, "sets this annotation, and changes nothing else"))
+	on := in.On(d.On)
+	in.report(f, on.Step(remedy.Step{Kind: remedy.StepAdopt, Object: o.Ref}, on.BundleArgs(&d.Deployment),
+		"sets this annotation, and changes nothing else"))
 }

@@ -42,7 +42,9 @@ type Finding struct {
 	Aspect string
 	// Remedies are ways to proceed, the safest one first. Every finding has one.
 	Remedies []remedy.Remedy
-	AsOf     string
+	// Steps are the steps of the verb repair, in the order of the remedies.
+	Steps []remedy.Step
+	AsOf  string
 	// Settle are the questions whose answers decide whether the finding is certain: it may show a moment between two
 	// writes, or a number that Fleet is about to correct.
 	Settle []settle.Question

@@ -31,7 +31,7 @@ func receiptOf(t *testing.T, clusterUID string) string {
 				Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "ingress", Name: of.name}}})
 	}
 	r, err := repair.CreateReceipt(path, repair.Header{Version: "0.3.1", Server: "https://other.example.com",
-		ClusterUID: clusterUID}, items)
+		ClusterUID: clusterUID}, items, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,6 +167,7 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(
 		repair.NewCommand(env),
+		repair.NewAdopt(env),
 		agents.NewCommand(env),
 		audit.NewCommand(env),
 		auditor.NewCommand(env),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -124,13 +125,44 @@ func (t text) overwrites(of object.Ref, diffs []report.Difference) {
 		return
 	}
 	listed(t, inset, diffs, "", func(d report.Difference) {
-		writer := ""
-		switch {
-		case len(d.Owners) > 0:
-			writer = t.faint("  owned by " + printable(strings.Join(d.Owners, ", ")))
-		case d.Manager != "":
-			writer = t.faint("  written by " + printable(d.Manager))
-		}
-		t.linef("%s%s%s", inset, printable(d.Path), writer)
+		t.linef("%s%s%s", inset, printable(d.Path), t.writer(d))
 	})
+}
+
+// restores shows the fields that a step changes, with their values if they fit.
+func (t text) restores(of object.Ref, diffs []report.Difference) {
+	if t.Diff {
+		t.diff("", of, diffs)
+		return
+	}
+	listed(t, inset, diffs, "", func(d report.Difference) {
+		line := inset + printable(d.Path)
+		if change := fmt.Sprintf(": %s → %s", sideOf(d.Live), sideOf(d.Desired)); span(line+change) <= width {
+			line += change
+		}
+		t.line(line + t.writer(d))
+	})
+}
+
+// sideOf is the value of one side of a difference, on one line.
+func sideOf(v evaluate.Value) string {
+	if v.IsZero() {
+		return "none"
+	}
+	text, err := v.MarshalJSON()
+	if err != nil {
+		return "…"
+	}
+	return printable(string(text))
+}
+
+// writer says who wrote or owns the live value of a field.
+func (t text) writer(d report.Difference) string {
+	switch {
+	case len(d.Owners) > 0:
+		return t.faint("  owned by " + printable(strings.Join(d.Owners, ", ")))
+	case d.Manager != "":
+		return t.faint("  written by " + printable(d.Manager))
+	}
+	return ""
 }

@@ -24,17 +24,20 @@ func Repair(a *report.Repair, o Options) Document {
 }
 
 func (t text) adoption(a *report.Repair) {
-	if a.Kind == report.KindAdoptionResult {
+	if a.Kind == report.KindAdoptionResult || a.Kind == report.KindRepairResult {
 		t.outcome(a)
 	} else {
 		t.plan(a)
 	}
 }
 
-// wordsOf returns the words for an adoption, or for its undo.
+// wordsOf returns the words for a repair, an adoption, or an undo.
 func wordsOf(a *report.Repair) (plan, action, past string) {
-	if a.Undo {
+	switch {
+	case a.Undo:
 		return "Undo plan for ", "restore", "restored"
+	case a.Kind == report.KindRepairPlan, a.Kind == report.KindRepairResult:
+		return "Repair plan for ", "repair", "repaired"
 	}
 	return "Adoption plan for ", "adopt", "adopted"
 }
@@ -45,20 +48,33 @@ func (t text) plan(a *report.Repair) {
 	t.head(title, a.Source, a.TakenAt)
 	t.notRead(a.Gaps, a.Notes)
 	for objects := range chunks(a.Objects, func(x, y report.RepairedObject) bool {
-		return x.BundleDeployment == y.BundleDeployment
+		return x.BundleDeployment == y.BundleDeployment && x.Cluster == y.Cluster
 	}) {
-		t.line(t.bold("bundle deployment " + printable(objects[0].BundleDeployment)))
+		t.line(t.bold(placeOf(objects[0])))
 		t.groupedByAction(objects)
 		t.emptyLine()
 	}
 	t.planSummary(a)
 }
 
+// placeOf names the bundle deployment of an object, and its cluster.
+func placeOf(o report.RepairedObject) string {
+	out := "without a bundle deployment"
+	if o.BundleDeployment != "" {
+		out = "bundle deployment " + printable(o.BundleDeployment)
+	}
+	if o.Cluster != "" {
+		out += " on cluster " + printable(o.Cluster)
+	}
+	return out
+}
+
 // groupedByAction shows objects with the same action, reasons and changes together: the changes are the same for all
 // objects of a bundle.
 func (t text) groupedByAction(objects []report.RepairedObject) {
 	groups := grouped(objects, func(o report.RepairedObject) string {
-		return alike(o.Action, o.Reason, o.Refusals, o.Changes, o.Effects, o.Overwrites, o.Message)
+		return alike(o.Action, o.Step, o.Codes, o.Reason, o.Refusals, o.Changes, o.Effects, o.Restores, o.Overwrites,
+			o.Message)
 	})
 	slices.SortStableFunc(groups, func(x, y []report.RepairedObject) int {
 		return cmp.Compare(actionRank[x[0].Action], actionRank[y[0].Action])
@@ -68,19 +84,24 @@ func (t text) groupedByAction(objects []report.RepairedObject) {
 	}
 }
 
-// actionRank puts actions that need a decision first.
-var actionRank = map[report.Action]int{report.ActionAdopt: 0, report.ActionRestore: 0, report.ActionRefuse: 1,
-	report.ActionNone: 2}
+// actionRank puts what is not written last.
+var actionRank = map[report.Action]int{report.ActionRefuse: 1, report.ActionNone: 2}
 
-// actionWords are the names of the actions in a plan.
-var actionWords = map[report.Action]string{report.ActionAdopt: "adopt", report.ActionRestore: "restore",
-	report.ActionRefuse: "refuse", report.ActionNone: "leave"}
+// actionWord is the name of an action in a plan.
+func actionWord(o report.RepairedObject) string {
+	if o.Action == report.ActionNone {
+		return "leave"
+	}
+	return strings.ToLower(string(o.Action))
+}
 
 func (t text) actionGroup(group []report.RepairedObject) {
 	first := group[0]
 	listed(t, "  ", group, "", func(o report.RepairedObject) {
-		line := "  " + t.padded(actionWords[o.Action]) + " " + printable(o.Key().String())
-		if o.Reason != "" {
+		line := "  " + t.padded(actionWord(o)) + " " + printable(o.Key().String())
+		if len(o.Codes) > 0 {
+			line += "  " + t.faint(strings.Join(o.Codes, ", "))
+		} else if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
 		}
 		t.line(line)
@@ -93,6 +114,7 @@ func (t text) actionGroup(group []report.RepairedObject) {
 		t.change(c)
 	}
 	t.sentences(inset, first.Effects...)
+	t.restores(first.Ref, first.Restores)
 	t.overwrites(first.Ref, first.Overwrites)
 }
 

@@ -32,7 +32,7 @@ func planned(t *testing.T, o repair.Options) *report.Repair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, _ := repair.Plan(found.Result, o)
+	items, _ := repair.Adoptions(found.Result, o)
 	a := &report.Repair{
 		Head: report.Head{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z",
 			Tool: report.Tool{Version: "test"}, Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}},

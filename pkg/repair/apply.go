@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,19 +20,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 
-// Patcher reads and writes the metadata of live objects. Its errors are those of the API server (apimachinery's
-// api/errors).
-type Patcher interface {
+// Client reads and writes live objects. Its errors are those of the API server (apimachinery's api/errors).
+type Client interface {
 	// Read returns the present metadata of the object.
 	Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
 	// Patch applies a JSON merge patch with the field manager ownership.FieldManager. It returns the metadata that the
 	// server stored.
 	Patch(ctx context.Context, ref object.Ref, patch []byte) (*object.Meta, error)
+	// Content returns the present object.
+	Content(ctx context.Context, ref object.Ref) (object.Content, error)
+	// Send writes the object, and returns what the server stored. Nothing is stored if dry is set.
+	Send(ctx context.Context, ref object.Ref, as source.Apply, body []byte, dry bool) (object.Content, error)
+	// Delete deletes the object if it has the uid.
+	Delete(ctx context.Context, ref object.Ref, uid string) error
 }
 
 // Concurrency is the maximum number of concurrent writes.
@@ -40,35 +47,28 @@ const Concurrency = 8
 // requestTimeout limits one request, so that an interrupted adoption does not wait for a server that no longer answers.
 const requestTimeout = 30 * time.Second
 
+// stepTimeout limits a step of several requests, one of which may wait until an object is gone.
+const stepTimeout = 2 * requestTimeout
+
 // retries is the backoff for an object that others write to at the same time: 10 ms at first, some seconds in total.
 var retries = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
 
-// Apply writes the items and sets their outcomes. It calls settled once for each item that it tried. If settled returns
-// an error, or ctx ends, Apply starts no other write. It waits for writes in progress until finish ends. It returns the
-// error of settled, or the cause of the end of ctx if items were not tried. A refusal by the server is an outcome, not
-// an error.
-func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(index int) error) error {
-	g, running := errgroup.WithContext(ctx)
-	g.SetLimit(Concurrency)
-	var mu sync.Mutex // for settled
+// Apply writes the items and sets their outcomes, wave by wave. It calls settled once for each item that it tried. If
+// settled returns an error, or ctx ends, Apply starts no other write. It waits for writes in progress until finish
+// ends. It returns the error of settled, or the cause of the end of ctx if items were not tried. A refusal by the server
+// is an outcome, not an error.
+func Apply(ctx, finish context.Context, on Clients, items []Item, settled func(index int) error) error {
+	waves := map[int][]int{}
 	for i := range items {
-		if !items[i].Writes() {
-			continue
+		if items[i].Writes() {
+			items[i].Outcome = report.OutcomeNotTried
+			waves[items[i].wave()] = append(waves[items[i].wave()], i)
 		}
-		items[i].Outcome = report.OutcomeNotTried
-		g.Go(func() error {
-			if running.Err() != nil {
-				return nil
-			}
-			// A write in progress is completed: the server may store it whether or not the answer is awaited.
-			items[i].write(finish, p, running.Done())
-			mu.Lock()
-			defer mu.Unlock()
-			return settled(i)
-		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	for _, wave := range slices.Sorted(maps.Keys(waves)) {
+		if err := applyWave(ctx, finish, on, items, waves[wave], settled); err != nil {
+			return err
+		}
 	}
 	if slices.ContainsFunc(items, func(i Item) bool { return i.Outcome == report.OutcomeNotTried }) {
 		return context.Cause(ctx)
@@ -76,15 +76,75 @@ func Apply(ctx, finish context.Context, p Patcher, items []Item, settled func(in
 	return nil // ctx may have ended during the last write
 }
 
+// applyWave writes the items with these indexes, up to Concurrency at a time.
+func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int, settled func(index int) error) error {
+	g, running := errgroup.WithContext(ctx)
+	g.SetLimit(Concurrency)
+	var mu sync.Mutex // for settled
+	for _, i := range wave {
+		g.Go(func() error {
+			if running.Err() != nil {
+				return nil
+			}
+			// A write in progress is completed: the server may store it whether or not the answer is awaited.
+			if item := &items[i]; item.do != nil {
+				item.make(finish, on(item.On), running.Done())
+			} else {
+				item.write(finish, on(item.On), running.Done())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			return settled(i)
+		})
+	}
+	return g.Wait()
+}
+
+// make makes the step of the item and sets its outcome. The end of ended prevents another try.
+func (i *Item) make(ctx context.Context, c Client, ended <-chan struct{}) {
+	for backoff := retries; ; {
+		writing, cancel := context.WithTimeout(ctx, stepTimeout)
+		err := i.do.try(writing, c, i)
+		cancel()
+		changed, isChanged := errors.AsType[changedError](err)
+		_, isFinal := errors.AsType[final](err)
+		switch {
+		case err == nil:
+			i.Outcome = report.OutcomeDone
+		case isChanged:
+			i.Outcome, i.Message = report.OutcomeChanged, changed.what
+		case ctx.Err() != nil:
+			i.fail(interrupted)
+			i.Unanswered = true
+		case isFinal, refused(err):
+			i.fail(err.Error())
+		case backoff.Steps == 0:
+			i.fail(fmt.Sprintf(busy, err))
+		default:
+			select {
+			case <-time.After(backoff.Step()):
+				continue
+			case <-ended: // the outcome stays NotTried
+			}
+		}
+		return
+	}
+}
+
+const (
+	interrupted = "interrupted before the server answered: whether it was written is not known"
+	busy        = "other programs write to it all the time: %v"
+)
+
 // write writes the item and sets its outcome. The end of ended prevents another try.
-func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
+func (i *Item) write(ctx context.Context, p Client, ended <-chan struct{}) {
 	for backoff := retries; ; {
 		now, err := i.try(ctx, p)
 		switch {
 		case err == nil:
 			i.written(now)
 		case ctx.Err() != nil:
-			i.fail("interrupted before the server answered: whether it was written is not known")
+			i.fail(interrupted)
 			i.Unanswered = true
 		case now == nil:
 			i.fail(err.Error())
@@ -92,7 +152,7 @@ func (i *Item) write(ctx context.Context, p Patcher, ended <-chan struct{}) {
 		case refused(err) && now.Metadata.ResourceVersion == i.ResourceVersion:
 			i.fail(err.Error())
 		case backoff.Steps == 0:
-			i.fail(fmt.Sprintf("other programs write to it all the time: %v", err))
+			i.fail(fmt.Sprintf(busy, err))
 		default:
 			i.ResourceVersion = now.Metadata.ResourceVersion
 			select {
@@ -137,7 +197,7 @@ var gone = &object.Meta{}
 
 // try writes once, and returns the metadata that the server stored. If the write fails and the state of the object is
 // not known, try returns the present metadata of the object with the error.
-func (i *Item) try(ctx context.Context, p Patcher) (*object.Meta, error) {
+func (i *Item) try(ctx context.Context, p Client) (*object.Meta, error) {
 	patch, err := i.patch()
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ var configMaps = schema.GroupResource{Resource: "configmaps"}
 // server is an API server with one object. A test can change the object, or return an error, before and after each
 // write.
 type server struct {
+	Client
 	mu          sync.Mutex
 	uid         string
 	version     int
@@ -43,6 +44,9 @@ type server struct {
 	writes  int
 	patches []string
 }
+
+// only are the Clients that have one for all clusters.
+func only(c Client) Clients { return func(object.ClusterID) Client { return c } }
 
 func (s *server) Read(context.Context, object.Ref) (*object.Meta, error) {
 	s.mu.Lock()
@@ -184,7 +188,7 @@ func TestApply(t *testing.T) {
 				s := &server{uid: "u-1", version: 1, before: tc.before, after: tc.after}
 				items := []Item{item()}
 				var settled []int
-				if err := Apply(t.Context(), t.Context(), s, items,
+				if err := Apply(t.Context(), t.Context(), only(s), items,
 					func(i int) error { settled = append(settled, i); return nil }); err != nil {
 					t.Fatal(err)
 				}
@@ -251,7 +255,7 @@ func TestApplyStops(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		items := many()
-		err := Apply(ctx, t.Context(), stopper{cancel}, items, func(int) error { return nil })
+		err := Apply(ctx, t.Context(), only(stopper{call: cancel}), items, func(int) error { return nil })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -259,7 +263,7 @@ func TestApplyStops(t *testing.T) {
 	})
 	t.Run("not recorded", func(t *testing.T) {
 		items := many()
-		err := Apply(t.Context(), t.Context(), stopper{func() {}}, items, func(int) error { return full })
+		err := Apply(t.Context(), t.Context(), only(stopper{call: func() {}}), items, func(int) error { return full })
 		if !errors.Is(err, full) {
 			t.Errorf("error %v", err)
 		}
@@ -268,7 +272,10 @@ func TestApplyStops(t *testing.T) {
 }
 
 // silent is a server that answers no write.
-type silent struct{ received func() }
+type silent struct {
+	Client
+	received func()
+}
 
 func (silent) Read(ctx context.Context, _ object.Ref) (*object.Meta, error) { return nil, ctx.Err() }
 
@@ -298,7 +305,7 @@ func TestApplyUnanswered(t *testing.T) {
 			expire()
 		}()
 		settled := 0
-		if err := Apply(ctx, finish, silent{func() { received <- struct{}{} }}, items,
+		if err := Apply(ctx, finish, only(silent{received: func() { received <- struct{}{} }}), items,
 			func(int) error { settled++; return nil }); err != nil {
 			t.Error(err)
 		}
@@ -327,7 +334,10 @@ func checkStopped(t *testing.T, items []Item) {
 }
 
 // stopper accepts every write, and calls a function for each.
-type stopper struct{ call func() }
+type stopper struct {
+	Client
+	call func()
+}
 
 func (stopper) Read(context.Context, object.Ref) (*object.Meta, error) { return &object.Meta{}, nil }
 
@@ -381,7 +391,7 @@ func TestApplyPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &server{uid: "u-1", version: 1, policy: tc.policy}
 			items := []Item{item()}
-			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
+			if err := Apply(t.Context(), t.Context(), only(s), items, func(int) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 			if items[0].Outcome != report.OutcomeFailed || !strings.Contains(items[0].Message,
@@ -390,7 +400,7 @@ func TestApplyPolicy(t *testing.T) {
 			}
 			undo := Item{Before: items[0].After, After: items[0].Before, RepairedObject: report.RepairedObject{Ref: theme,
 				UID: "u-1"}}
-			Undo{Facts: NoFacts{}}.object(&undo, s.meta(), adoptedObject(t, s.labels, s.annotations))
+			Undo{}.object(NoFacts{}, &undo, s.meta(), adoptedObject(t, s.labels, s.annotations))
 			var restored []string
 			for _, c := range undo.Changes {
 				restored = append(restored, c.Key)
@@ -403,10 +413,10 @@ func TestApplyPolicy(t *testing.T) {
 			}
 			s.policy = nil
 			items = []Item{undo}
-			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
+			if err := Apply(t.Context(), t.Context(), only(s), items, func(int) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			Undo{Facts: NoFacts{}}.object(&items[0], s.meta(), adoptedObject(t, s.labels, s.annotations))
+			Undo{}.object(NoFacts{}, &items[0], s.meta(), adoptedObject(t, s.labels, s.annotations))
 			if items[0].Outcome != report.OutcomeDone || items[0].Action != report.ActionNone {
 				t.Errorf("outcome %s (%s), labels %v, annotations %v", items[0].Outcome, items[0].Message, s.labels,
 					s.annotations)
@@ -429,7 +439,7 @@ func TestUnchanged(t *testing.T) {
 		i.Unchanged = unchanged
 		items := []Item{i}
 		synctest.Test(t, func(t *testing.T) {
-			if err := Apply(t.Context(), t.Context(), s, items, func(int) error { return nil }); err != nil {
+			if err := Apply(t.Context(), t.Context(), only(s), items, func(int) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt assigns existing objects to the bundles that desire them, and undoes that. Plan is a pure function of
-// the result of an audit. Apply writes ownership metadata, and no other field, through a small interface. A receipt
-// records the previous metadata of each object.
 package repair
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -26,173 +21,196 @@ type Options struct {
 	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release
 	// ("namespace/name").
 	TakeFrom []string
-	// Pick selects objects; nil selects all unowned objects. It is called for every desired object.
+	// Pick selects objects; nil selects all. It is called for every desired object.
 	Pick func(object.Ref) bool
+	// Codes are those of the findings to repair; without any, all are repaired.
+	Codes []string
+	// Allow are the values of remedy.StepKind.Allowed that are permitted.
+	Allow []string
 }
 
-// Item is one object of a plan: the part that is shown, and the data that a write needs.
-type Item struct {
-	report.RepairedObject
-	// ResourceVersion is the version of the object that was read for the plan.
-	ResourceVersion string
-	// Before is the ownership metadata that was read for the plan, After the desired one.
-	Before, After ownership.Metadata
-	// Unanswered says that the write was interrupted before the server answered. The server may have stored it. The
-	// outcome is Failed.
-	Unanswered bool
-	// Unchanged requires that the object is still that of ResourceVersion when it is written: the plan depends on its
-	// fields.
-	Unchanged bool
+// Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as for Adoptions.
+func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item, notOwners []string) {
+	p := planner{Result: c, options: o, adopts: map[object.CellID]string{}, whole: map[string]string{},
+		known: map[string]int{}}
+	for i := range findings {
+		p.finding(&findings[i])
+	}
+	adoptions, notOwners := Adoptions(c, Options{Policy: o.Policy, TakeFrom: o.TakeFrom})
+	for _, a := range adoptions {
+		if code := p.adoption(&a); code != "" {
+			p.add(a, code)
+		}
+	}
+	sortItems(p.items)
+	return p.items, notOwners
 }
 
-// Plan decides about each unowned object of a result that has predictions, and about picked objects in other states.
-// The items are ordered by bundle deployment and object. notOwners are the names in TakeFrom that are not of an owner
-// of an unowned object: they are mistyped.
-func Plan(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
-	o.Policy, notOwners = cmp.Or(o.Policy, ownership.IfUnowned), slices.Clone(o.TakeFrom)
-	for _, d := range c.Deployments {
+// planner collects the steps of findings.
+type planner struct {
+	*evaluate.Result
+	options Options
+	items   []Item
+	known   map[string]int // the indexes of items, by what they write
+	// adopts and whole are the codes of the findings that ask to adopt an object, or all of a bundle deployment.
+	adopts map[object.CellID]string
+	whole  map[string]string
+}
+
+func (p *planner) finding(f *check.Finding) {
+	if len(p.options.Codes) > 0 && !slices.Contains(p.options.Codes, f.Code) {
+		return
+	}
+	for _, step := range f.Steps {
+		switch step.Kind {
+		case remedy.StepAdopt, remedy.StepCreate, remedy.StepRestore, remedy.StepRecreate:
+			p.object(f, step)
+		case remedy.StepRemove, remedy.StepUnblock:
+			if p.picks(f.Object) {
+				p.add(p.removal(f, step), f.Code)
+			}
+		default:
+			if p.picks(f.Object) {
+				p.add(p.request(f, step), f.Code)
+			}
+		}
+		if !step.Kind.More() {
+			return // the other ways to proceed are alternatives
+		}
+	}
+}
+
+func (p *planner) picks(r object.Ref) bool { return p.options.Pick == nil || p.options.Pick(r) }
+
+// object plans a step about a desired object.
+func (p *planner) object(f *check.Finding, step remedy.Step) {
+	for _, d := range p.Deployments {
+		if d.Key() != f.BundleDeployment || d.Cluster != f.Cluster || d.On == nil {
+			continue
+		}
+		if step.Kind == remedy.StepAdopt && f.Object == d.Ref() {
+			p.whole[string(d.On.ID)+" "+d.Key()] = f.Code
+			continue
+		}
 		for i := range d.Objects {
 			x := &d.Objects[i]
-			picked := o.Pick != nil && o.Pick(x.Ref)
-			if x.State != evaluate.Unowned && !d.HelmRefuses(x) {
-				if picked {
-					items = append(items, unchanged(d, x))
-				}
-				continue
-			}
-			owners := c.Desired.On(d.On).Owners(&d.Deployment, x.Key(), x.Metadata)
-			for _, owner := range owners.Owners {
-				notOwners = slices.DeleteFunc(notOwners, func(name string) bool {
-					return slices.Contains(owner.Names(), name)
-				})
-			}
-			if picked || o.Pick == nil {
-				items = append(items, planned(d, x, owners, o))
+			switch {
+			case x.Ref != f.Object || !p.picks(x.Ref):
+			case step.Kind == remedy.StepAdopt:
+				p.adopts[x.Cell()] = f.Code
+			default:
+				p.add(p.writes(d, x, step.Kind), f.Code)
 			}
 		}
 	}
-	sortItems(items)
-	refuseTwice(items)
-	return items, notOwners
 }
 
-// refuseTwice refuses an object that would be adopted for several bundles, because TakeFrom names all bundles that
-// desire it.
-func refuseTwice(items []Item) {
-	writes := map[object.Key]int{}
-	for _, i := range items {
-		if i.Writes() {
-			writes[i.Key()]++
+// adoption returns the code of the finding that asks for an adoption; empty if none does.
+func (p *planner) adoption(i *Item) string {
+	if code := p.whole[string(i.On)+" "+i.BundleDeployment]; code != "" {
+		return code
+	}
+	for cell, code := range p.adopts {
+		if cell.Object == i.Key() && cell.Deployment.String() != "" && cell.Deployment.Cluster == i.On {
+			return code
 		}
 	}
-	for n := range items {
-		if i := &items[n]; i.Writes() && writes[i.Key()] > 1 {
-			i.Action, i.Effects, i.Overwrites = report.ActionRefuse, nil, nil
-			i.Refusals = append(i.Refusals,
-				"--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
+	return ""
+}
+
+// add adds an item, unless another finding asked for the same.
+func (p *planner) add(i Item, code string) {
+	key := strings.Join([]string{string(i.On), string(i.Step), i.Key().String(), i.BundleDeployment}, "|")
+	if n, known := p.known[key]; known {
+		if !slices.Contains(p.items[n].Codes, code) {
+			p.items[n].Codes = append(p.items[n].Codes, code)
+		}
+		return
+	}
+	i.Codes = []string{code}
+	if flag := i.Step.Allowed(); flag != "" && !slices.Contains(p.options.Allow, flag) && i.Writes() {
+		i.refuse(fmt.Sprintf("it needs --allow=%s", flag))
+	}
+	p.known[key] = len(p.items)
+	p.items = append(p.items, i)
+}
+
+// writes plans to create, restore or recreate a desired object.
+func (p *planner) writes(d *evaluate.BundleDeployment, x *evaluate.Object, kind remedy.StepKind) Item {
+	if kind == remedy.StepRestore && x.Live != nil && len(x.Live.Fixed) > 0 {
+		kind = remedy.StepRecreate
+	}
+	isJob := x.Kind == "Job" && object.Group(x.APIVersion) == "batch"
+	if kind == remedy.StepCreate && isJob {
+		kind = remedy.StepRecreate
+	}
+	out := newItem(d, x, kind)
+	w := written{deployment: d, object: x, secret: x.IsSecret()}
+	switch kind {
+	case remedy.StepCreate:
+		out.do = &creation{written: w}
+	case remedy.StepRestore:
+		out.Restores, out.do = x.Differences, &restoration{written: w}
+	default:
+		out.Restores, out.do = x.Differences, &recreation{creation: creation{written: w}}
+		out.refuse(neverDeleted(x.Ref)...)
+		if isJob {
+			out.Effects = append(out.Effects, "the Job runs again")
 		}
 	}
+	out.Effects = append(out.Effects, w.effects(kind)...)
+	out.refuse(p.refusals(d, x)...)
+	return out
 }
 
-// sortItems orders items by bundle deployment and object.
-func sortItems(items []Item) {
-	slices.SortFunc(items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.BundleDeployment, b.BundleDeployment), a.Compare(b.Ref))
-	})
-}
-
-// unchanged is the item of an object that needs no adoption.
-func unchanged(d *evaluate.BundleDeployment, x *evaluate.Object) Item {
-	why := "the bundle owns the object already"
-	switch x.State {
-	case evaluate.Missing:
-		why = "the object does not exist: there is nothing to adopt"
-	case evaluate.Unknown:
-		if why = x.Message; x.Reason == evaluate.Unconfirmed {
-			break
-		}
-		why = "the object could not be read (" + x.Reason + "): its owner is unknown"
+// refusals are the reasons for which a desired object is not written.
+func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
+	out := d.NeverAdopted(x)
+	if others := p.Desired.On(d.On).Confirmed(x.Key()); len(others) > 1 {
+		out = append(out, fmt.Sprintf("%d bundles desire it: remove it from all but one", len(others)))
 	}
-	return Item{RepairedObject: report.RepairedObject{Ref: x.Ref, BundleDeployment: d.Key(),
-		Release: d.Ownership.Release(), Action: report.ActionNone, Message: why}}
-}
-
-func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.Result, o Options) Item {
-	differs := difference(d, x)
-	owners.Same = differs == ""
-	situation, err := owners.Decide(o.Policy, o.TakeFrom)
-	out := Item{Unchanged: o.Policy == ownership.IfNoDiff, ResourceVersion: x.Live.ResourceVersion, Before: x.Metadata,
-		After: d.Ownership, RepairedObject: report.RepairedObject{
-			Ref: x.Ref, UID: x.Live.UID, BundleDeployment: d.Key(), Release: d.Ownership.Release(), Reason: x.Reason,
-			Situation: string(situation),
-			Owner:     x.Owner, Action: report.ActionAdopt, Changes: changes(x.Metadata, d.Ownership),
-			Refusals: slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs)),
-		}}
-	if len(out.Refusals) > 0 {
-		out.Action = report.ActionRefuse
-	} else {
-		out.Effects, out.Overwrites = effects(d, x, owners.Owners), x.Differences
+	if !d.Evidence.Confirmed() || !d.Evidence.Confirms(x.Key()) {
+		out = append(out, "only a release record that nothing confirms states it: who may write Secrets in one "+
+			"namespace may have written the record")
 	}
 	return out
 }
 
-// refusals lists the owners and the differences that prevent the adoption, each with the remedy.
-func refusals(err error, differs string) []string {
-	refusal, ok := errors.AsType[*ownership.RefusalError](err)
-	if !ok {
-		return nil
+// neverDeleted returns why an object is not deleted, also if it would be created again.
+func neverDeleted(r object.Ref) []string {
+	switch r.Kind {
+	case "PersistentVolumeClaim", "PersistentVolume":
+		return []string{"it holds data: to delete it is left to you"}
+	case "Namespace":
+		return []string{"deleting it deletes all that it contains"}
+	case "CustomResourceDefinition":
+		return []string{"deleting it deletes all objects of its kind"}
 	}
-	var out []string
-	for _, c := range refusal.Conflicts {
-		remedy := fmt.Sprintf("; --dangerous-take-from=%s takes it anyway", c.Name())
-		switch {
-		case c.Situation == ownership.Differs:
-			out = append(out, differs+fmt.Sprintf("; --policy=%s takes it", c.AllowedBy))
-			continue
-		case c.AllowedBy != "":
-			remedy = fmt.Sprintf("; --policy=%s takes it", c.AllowedBy)
-		case c.Situation == ownership.Contested:
-			remedy = ": remove it from one of the two bundles" + remedy
-		}
-		out = append(out, "it "+c.Describe()+remedy)
-	}
+	return nil
+}
+
+// removal plans to delete what is left over.
+func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
+	out := Item{On: p.clusterOf(f), do: &removal{secret: step.Object.IsSecret()},
+		RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind, Action: actions[step.Kind],
+			BundleDeployment: f.BundleDeployment}}
+	out.Cluster = string(out.On)
+	out.refuse(neverDeleted(step.Object)...)
 	return out
 }
 
-// changes lists the keys that differ, as the report shows them.
-func changes(before, after ownership.Metadata) []report.KeyChange {
-	var out []report.KeyChange
-	for _, c := range ownership.Changes(before, after) {
-		out = append(out, report.KeyChange{Field: c.Field(), Key: c.Name, Old: c.Old, New: c.New})
-	}
-	return out
+// request plans to ask one of Fleet's controllers or agents, through an object of Fleet.
+func (p *planner) request(f *check.Finding, step remedy.Step) Item {
+	return Item{do: &request{step: step}, RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind,
+		Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
 }
 
-// Digest identifies a plan without secrets, as it is shown: sha256, in hex, over the objects to write with their
-// changes and effects, the notes, the gaps, and whether the fields must be unchanged: a plan of the policy if-no-diff
-// does not confirm one of another policy. It excludes what changes all the time without an effect: the times of writes,
-// and the details of gaps, which are messages of servers.
-func Digest(plan *report.Repair) string {
-	h := sha256.New()
-	e := json.NewEncoder(h)
-	for _, o := range plan.Objects {
-		if writes(o.Action) {
-			o.Overwrites = slices.Clone(o.Overwrites)
-			for i := range o.Overwrites {
-				o.Overwrites[i].Time = ""
-			}
-			_ = e.Encode(o) // encoding these cannot fail
+// clusterOf returns the cluster that an object of a finding is on.
+func (p *planner) clusterOf(f *check.Finding) object.ClusterID {
+	for _, d := range p.Deployments {
+		if d.Key() == f.BundleDeployment && d.On != nil && f.Object != d.Ref() {
+			return d.On.ID
 		}
 	}
-	gaps := slices.Clone(plan.Gaps)
-	for i := range gaps {
-		gaps[i].Detail = ""
-	}
-	_ = e.Encode([]any{plan.Notes, gaps, plan.Policy == string(ownership.IfNoDiff)})
-	return hex.EncodeToString(h.Sum(nil))
+	return ""
 }
-
-// Writes says whether the item changes the object.
-func (i Item) Writes() bool { return writes(i.Action) }
-
-func writes(a report.Action) bool { return a == report.ActionAdopt || a == report.ActionRestore }

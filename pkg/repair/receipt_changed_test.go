@@ -109,7 +109,7 @@ func TestReceiptNotThroughLink(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateReceipt(link, header, two()); err == nil || !strings.Contains(err.Error(), link) {
+	if _, err := CreateReceipt(link, header, two(), nil); err == nil || !strings.Contains(err.Error(), link) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Lstat(target); !os.IsNotExist(err) {

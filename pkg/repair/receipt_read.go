@@ -29,7 +29,7 @@ func (e *ReceiptError) Error() string {
 	return fmt.Sprintf("reading the receipt: line %d %s", e.Line, e.Problem)
 }
 
-const useCopy = "Nothing was changed on the cluster. Name a copy of the receipt as adopt wrote it."
+const useCopy = "Nothing was changed on the cluster. Name a copy of the receipt as it was written."
 
 // ReadReceipt reads and verifies what CreateReceipt stored. Fewer entries than the header counts mean that the file was
 // truncated: by a crash before the first write, or later by another program. The remaining entries can be undone. Its
@@ -87,9 +87,9 @@ func (r *receiptReader) header() (Header, error) {
 		return h, err
 	case len(line) == 0:
 		return h, errors.New("reading the receipt: it is empty")
-	case json.Unmarshal(line, &h) != nil || h.APIVersion != report.APIVersion || h.Kind != KindReceipt:
-		return h, r.wrong(fmt.Sprintf("is not the header of an %s of %s", KindReceipt, report.APIVersion),
-			"Name the file in which adopt recorded the previous values.")
+	case json.Unmarshal(line, &h) != nil || h.APIVersion != report.APIVersion || !isReceipt(h.Kind):
+		return h, r.wrong(fmt.Sprintf("is not the header of a %s of %s", KindReceipt, report.APIVersion),
+			"Name the file in which repair or adopt recorded the previous values.")
 	}
 	remedy := fmt.Sprintf("Nothing was changed on the cluster. Undo it with version %q of this program, which "+
 		"wrote it.", h.Version)
@@ -97,18 +97,20 @@ func (r *receiptReader) header() (Header, error) {
 	case h.Format == 0:
 		return h, r.wrong("states no format: an earlier version of this program wrote the receipt, without digests "+
 			"that show changes", remedy)
-	case h.Format != receiptFormat:
-		return h, r.wrong(fmt.Sprintf("states format %d: this version of the program reads only format %d", h.Format,
-			receiptFormat), remedy)
+	case h.Format != receiptFormat && h.Format != olderFormat:
+		return h, r.wrong(fmt.Sprintf("states format %d: this version of the program reads only the formats %d and %d",
+			h.Format, olderFormat, receiptFormat), remedy)
 	case !r.chain.verify(line):
 		return h, r.changed()
 	}
 	return h, nil
 }
 
-// entries reads the lines of n objects, or as many as there are, and makes sure that no objects follow. An undo does
-// not need the outcomes. They are written without waiting for the disk, and a power failure may damage them, so a
-// damaged outcome is ignored.
+func isReceipt(kind string) bool { return kind == KindReceipt || kind == olderKind }
+
+// entries reads the lines of n objects, or as many as there are, and makes sure that no objects follow. Of the outcomes
+// an undo needs only which objects were created. They are written without waiting for the disk, and a power failure may
+// damage them, so a damaged outcome is ignored.
 func (r *receiptReader) entries(n int) ([]Entry, error) {
 	var out []Entry
 	for {
@@ -129,14 +131,24 @@ func (r *receiptReader) entries(n int) ([]Entry, error) {
 			out = append(out, e)
 		case len(out) < n && !bytes.HasSuffix(line, []byte("\n")):
 			return out, nil
-		case e.Kind == KindReceipt:
+		case isReceipt(e.Kind):
 			return nil, r.wrong("begins another receipt: the file is two receipts, one after the other",
 				"Nothing was changed on the cluster. Put each receipt into a file of its own, and undo the newer one "+
 					"first.")
 		case len(out) < n:
 			return nil, r.changed()
-		case e.UID != "":
+		case e.Name != "":
 			return nil, r.wrong(fmt.Sprintf("is one object more than the %d of the header", n), useCopy)
+		default:
+			setCreated(out, line)
 		}
+	}
+}
+
+// setCreated sets the uid of the object that an entry created, from the line of its outcome.
+func setCreated(entries []Entry, line []byte) {
+	var o outcome
+	if json.Unmarshal(line, &o) == nil && o.Entry > 0 && o.Entry <= len(entries) {
+		entries[o.Entry-1].Created = o.Created
 	}
 }

@@ -35,7 +35,7 @@ var header = Header{TakenAt: "2026-01-02T03:04:05Z", Version: "test", Server: "h
 func receipt(t *testing.T) (path string, items []Item) {
 	t.Helper()
 	path, items = filepath.Join(t.TempDir(), "receipt.jsonl"), two()
-	r, err := CreateReceipt(path, header, items)
+	r, err := CreateReceipt(path, header, items, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func TestReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := header
-	want.APIVersion, want.Kind, want.Format, want.Objects = "fleetdoctor.io/v1alpha1", "AdoptionReceipt", 2, 2
+	want.APIVersion, want.Kind, want.Format, want.Objects = "fleetdoctor.io/v1alpha1", "RepairReceipt", 3, 2
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
 	entry := func(i Item) Entry {
-		return Entry{i.Ref, i.UID, i.BundleDeployment, i.Release, i.Before.Values(), i.After.Values()}
+		return i.entry("")
 	}
 	if diff := cmp.Diff([]Entry{entry(items[0]), entry(items[2])}, entries); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -85,10 +85,10 @@ func TestReceipt(t *testing.T) {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
 	}
 	// A receipt may be the only way to undo an adoption: it is never overwritten.
-	if _, err := CreateReceipt(path, header, items); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := CreateReceipt(path, header, items, nil); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second receipt with the same name: error %v", err)
 	}
-	if _, err := CreateReceipt(filepath.Join(t.TempDir(), "not", "there"), header, items); err == nil {
+	if _, err := CreateReceipt(filepath.Join(t.TempDir(), "not", "there"), header, items, nil); err == nil {
 		t.Error("a receipt was created in a directory that does not exist")
 	}
 }
@@ -143,8 +143,8 @@ func TestReceiptRefuses(t *testing.T) {
 			"line 1 states no format",
 		},
 		"of a newer format": {
-			sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":3,"objects":2}`),
-			"line 1 states format 3",
+			sealed(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":4,"objects":2}`),
+			"line 1 states format 4",
 		},
 		"a header without its digest": {head + "\n" + sealed(good), "line 1 is damaged"},
 		"a damaged line":              {sealed(head, good) + "{hidden-value\n" + sealed(good), "line 3 is damaged"},
@@ -188,7 +188,7 @@ func FuzzReadReceipt(f *testing.F) {
 			}
 			m := &object.Meta{} // an undo can be planned for any state of the object
 			m.Metadata.UID = e.UID
-			Undo{Facts: NoFacts{}}.object(&Item{Before: ownership.FromValues(e.After),
+			Undo{}.object(NoFacts{}, &Item{Before: ownership.FromValues(e.After),
 				After: ownership.FromValues(e.Before), RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID}}, m,
 				source.Object{Item: object.Item{Raw: []byte("{}")}})
 		}
@@ -301,7 +301,7 @@ func TestReceiptInATerminal(t *testing.T) {
 	i.Before = ownership.Metadata{SetID: hostile}
 	h := header
 	h.Server = hostile
-	r, err := CreateReceipt(path, h, []Item{i})
+	r, err := CreateReceipt(path, h, []Item{i}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -24,31 +25,59 @@ import (
 // listed.
 const mostNamespaces = 20
 
-// Undo plans the undo of a receipt. A receipt is a file that somebody may have changed: only what adopt wrote is
-// restored, and only what adopt would take with the same options. So an undo takes no object from its owner.
+// Undo plans the undo of a receipt. A receipt is a file that somebody may have changed: only what a repair wrote is
+// undone, and of an adoption only what adopt would take with the same options. So an undo takes no object from its
+// owner.
 type Undo struct {
-	// Facts describe the cluster, as far as it is known.
-	Facts ownership.Facts
+	// Clusters are those of the entries, by the uid that the entries state.
+	Clusters map[string]UndoCluster
 	// TakeFrom names the owners that get their objects back although they exist.
 	TakeFrom []string
 }
 
-// Plan decides for every object of a receipt how it gets its previous ownership metadata. It ignores the outcomes in
-// the receipt: an object with its previous metadata needs no change, and an object with neither the previous nor the
-// written metadata has another owner. So an undo can be repeated, and an adoption that was killed at any point can be
-// undone.
-func (u Undo) Plan(ctx context.Context, src source.Source, entries []Entry) ([]Item, error) {
-	byKind := map[schema.GroupVersionKind][]*Item{}
-	out := make([]Item, len(entries))
-	for i, e := range entries {
-		out[i] = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before),
-			RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID,
-				BundleDeployment: e.BundleDeployment, Release: e.Release}}
-		byKind[e.GroupVersionKind()] = append(byKind[e.GroupVersionKind()], &out[i])
+// UndoCluster is a cluster on which steps are undone.
+type UndoCluster struct {
+	ID     object.ClusterID
+	Source source.Source
+	// Client is nil for a snapshot.
+	Client Client
+	// Facts describe the cluster, as far as it is known.
+	Facts ownership.Facts
+}
+
+// Plan decides for every object of a receipt how its step is undone. It ignores the outcomes in the receipt: an object
+// that is as it was before the step needs no change, and an object that is neither as before nor as the step left it was
+// changed since. So an undo can be repeated, and a repair that was killed at any point can be undone.
+func (u Undo) Plan(ctx context.Context, entries []Entry) ([]Item, error) {
+	type list struct {
+		cluster string
+		kind    schema.GroupVersionKind
 	}
+	lists := map[list][]*Item{}
+	out := make([]Item, len(entries))
 	g, ctx := errgroup.WithContext(ctx)
-	for gvk, items := range byKind {
-		g.Go(func() error { return u.kind(ctx, src, gvk, items) })
+	g.SetLimit(Concurrency)
+	for n, e := range entries {
+		on, known := u.Clusters[e.ClusterUID]
+		i := &out[n]
+		*i = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), On: on.ID, undo: true,
+			RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID, Cluster: string(on.ID), Step: e.Step,
+				BundleDeployment: e.BundleDeployment, Release: e.Release}}
+		switch {
+		case !known:
+			i.refuse("it is on another cluster, with the uid " + e.ClusterUID + ", which is not read")
+		case e.adopts():
+			at := list{e.ClusterUID, e.GroupVersionKind()}
+			lists[at] = append(lists[at], i)
+		default:
+			g.Go(func() error {
+				u.step(ctx, on.Client, i, e)
+				return ctx.Err()
+			})
+		}
+	}
+	for at, items := range lists {
+		g.Go(func() error { return u.kind(ctx, u.Clusters[at.cluster], at.kind, items) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -57,8 +86,39 @@ func (u Undo) Plan(ctx context.Context, src source.Source, entries []Entry) ([]I
 	return out, nil
 }
 
+// step decides how a step is undone that wrote more than ownership metadata.
+func (u Undo) step(ctx context.Context, c Client, i *Item, e Entry) {
+	switch {
+	case c == nil:
+		i.refuse("the undo of this step needs a live cluster")
+		return
+	case e.Step == remedy.StepCreate:
+		i.Action, i.do = report.ActionRemove, &uncreation{created: e.Created}
+	case e.Undo != nil:
+		i.Action, i.do = report.ActionRestore, &reversal{forward: e.Forward, undo: e.Undo}
+	case e.Previous != nil:
+		i.Action, i.do = report.ActionCreate, &revival{previous: e.Previous, created: e.Created}
+	case e.Ref.IsSecret():
+		i.Action, i.Message = report.ActionNone, "it is a Secret, whose previous values were not recorded"
+		return
+	default:
+		i.Action, i.Message = report.ActionNone, "this step cannot be undone"
+		return
+	}
+	err := i.do.prepare(ctx, c, i)
+	changed, isChanged := errors.AsType[changedError](err)
+	switch {
+	case errors.Is(err, errUndone):
+		i.Action, i.Message = report.ActionNone, "it is as it was before"
+	case isChanged:
+		i.refuse(changed.what)
+	case err != nil:
+		i.refuse(fmt.Sprintf("it could not be read: %v", err))
+	}
+}
+
 // kind lists one kind and plans the undo of its objects.
-func (u Undo) kind(ctx context.Context, src source.Source, gvk schema.GroupVersionKind, items []*Item) error {
+func (u Undo) kind(ctx context.Context, on UndoCluster, gvk schema.GroupVersionKind, items []*Item) error {
 	byKey, namespaces := map[object.Key][]*Item{}, map[string]bool{}
 	for _, item := range items {
 		byKey[item.Key()] = append(byKey[item.Key()], item)
@@ -69,12 +129,12 @@ func (u Undo) kind(ctx context.Context, src source.Source, gvk schema.GroupVersi
 		q.Namespaces = q.Fallback
 	}
 	undecoded := false
-	cover, err := src.List(ctx, q, func(o source.Object) error {
+	cover, err := on.Source.List(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		undecoded = undecoded || err != nil // it may be any of those that are not found
 		if err == nil {
 			for _, item := range byKey[m.Ref().Key()] {
-				u.object(item, m, o)
+				u.object(on.Facts, item, m, o)
 			}
 		}
 		return nil
@@ -102,7 +162,7 @@ func (u Undo) kind(ctx context.Context, src source.Source, gvk schema.GroupVersi
 
 // object restores each key that still has the written value. A key that has another value was changed since the
 // adoption, and is left.
-func (u Undo) object(item *Item, m *object.Meta, live source.Object) {
+func (u Undo) object(facts ownership.Facts, item *Item, m *object.Meta, live source.Object) {
 	item.ResourceVersion = m.Metadata.ResourceVersion
 	now := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	written := item.Before
@@ -120,7 +180,7 @@ func (u Undo) object(item *Item, m *object.Meta, live source.Object) {
 	case m.Metadata.DeletionTimestamp != "":
 		item.Refusals = []string{"it is being deleted"}
 	default:
-		item.Refusals = append(notWritten(live, ownership.Changes(now, restored)), u.refusals(item)...)
+		item.Refusals = append(notWritten(live, ownership.Changes(now, restored)), u.refusals(facts, item)...)
 	}
 	if item.Action == report.ActionRefuse && len(item.Refusals) == 0 {
 		item.Action, item.Changes = report.ActionRestore, changes(now, restored)
@@ -161,9 +221,9 @@ func notWritten(live source.Object, restores []ownership.Change) []string {
 }
 
 // refusals refuses to give an object to an owner from which adopt would not have taken it.
-func (u Undo) refusals(item *Item) []string {
+func (u Undo) refusals(facts ownership.Facts, item *Item) []string {
 	written, previous := item.Before, item.After
-	r := ownership.Evaluate(u.Facts, ownership.Claim{Object: item.Key(), Have: previous,
+	r := ownership.Evaluate(facts, ownership.Claim{Object: item.Key(), Have: previous,
 		Bundle: ownership.Bundle{Deployment: item.BundleDeployment, Release: written.Release(), Desired: written}})
 	r.Same = true
 	_, err := r.Decide(ownership.IfUnowned, u.TakeFrom)

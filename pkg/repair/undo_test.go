@@ -84,7 +84,8 @@ func TestPlanUndo(t *testing.T) {
 	adopted := item()
 	before := ownership.FromValues(map[string]string{"app.kubernetes.io/managed-by": "kustomize",
 		"objectset.rio.cattle.io/id": ""})
-	entry := Entry{theme, "u-1", "cluster-one/guestbook", "web/guestbook", before.Values(), adopted.After.Values()}
+	entry := Entry{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook", Release: "web/guestbook",
+		Before: before.Values(), After: adopted.After.Values()}
 	other, stripped := adopted.After, adopted.After
 	other.SetID, other.Hash, stripped.Hash = "another-set", "another", ""
 	theirs := before
@@ -117,7 +118,7 @@ func TestPlanUndo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := &listed{raw: tc.raw, coverage: tc.coverage}
-			items, err := Undo{Facts: NoFacts{}}.Plan(t.Context(), src, []Entry{entry})
+			items, err := undoOf(src).Plan(t.Context(), []Entry{entry})
 			if err != nil || len(items) != 1 {
 				t.Fatalf("%d items, error %v", len(items), err)
 			}
@@ -133,7 +134,7 @@ func TestPlanUndo(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	if _, err := (Undo{}).Plan(t.Context(), &listed{err: broken}, []Entry{entry}); !errors.Is(err, broken) {
+	if _, err := undoOf(&listed{err: broken}).Plan(t.Context(), []Entry{entry}); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -166,8 +167,10 @@ func TestPlanUndoChanged(t *testing.T) {
 			"its managedFields do not show that adopt wrote any key"},
 	} {
 		src := &listed{raw: []string{live(t, "u-1", tc.now, tc.managers)}, coverage: source.Covered()}
-		items, err := Undo{Facts: NoFacts{}, TakeFrom: tc.takeFrom}.Plan(t.Context(), src, []Entry{{theme, "u-1",
-			"cluster-one/guestbook", "web/guestbook", tc.before.Values(), tc.after.Values()}})
+		undo := undoOf(src)
+		undo.TakeFrom = tc.takeFrom
+		items, err := undo.Plan(t.Context(), []Entry{{Ref: theme, UID: "u-1", BundleDeployment: "cluster-one/guestbook",
+			Release: "web/guestbook", Before: tc.before.Values(), After: tc.after.Values()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +207,7 @@ func TestPlanUndoLists(t *testing.T) {
 		src := &listed{coverage: source.Covered()}
 		var got []int
 		for gvk, list := range byKind(tc.entries) {
-			if _, err := (Undo{}).Plan(t.Context(), src, list); err != nil {
+			if _, err := undoOf(src).Plan(t.Context(), list); err != nil {
 				t.Fatal(err)
 			}
 			if q := src.queries[len(src.queries)-1]; q.Kind != gvk || !q.MetadataOnly {
@@ -225,4 +228,9 @@ func byKind(entries []Entry) map[schema.GroupVersionKind][]Entry {
 		out[e.GroupVersionKind()] = append(out[e.GroupVersionKind()], e)
 	}
 	return out
+}
+
+// undoOf is an undo on a cluster of which nothing else is known.
+func undoOf(src source.Source) Undo {
+	return Undo{Clusters: map[string]UndoCluster{"": {Source: src, Facts: NoFacts{}}}}
 }

@@ -3,23 +3,31 @@
 package report
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// The kinds of a Repair.
+// The kinds of a Repair: of the verb adopt, and of the verb repair.
 const (
 	KindAdoptionPlan   = "AdoptionPlan"   // the plan; nothing was written
 	KindAdoptionResult = "AdoptionResult" // the result of writing it
+	KindRepairPlan     = "RepairPlan"
+	KindRepairResult   = "RepairResult"
 )
 
-// Repair is a plan to assign objects to bundles, or to undo that, and its result.
+// Repair is a plan to repair objects, or to undo that, and its result. An adoption is a repair with only the step
+// adopt.
 type Repair struct {
 	Head  `text:"keep"`
 	Scope Scope `json:"scope" text:"keep"`
 	// Undo is true if the plan restores the values of a receipt; then there is no policy.
 	Undo   bool   `json:"undo,omitempty"`
 	Policy string `json:"policy,omitempty" text:"keep"`
+	// Codes limit the plan to the findings with these codes; without any, all findings are repaired.
+	Codes []string `json:"codes,omitempty" text:"keep"`
+	// Allowed are the kinds of steps that --allow permits.
+	Allowed []string `json:"allowed,omitempty" text:"keep"`
 	// TakeFrom are the owners from whom objects may be taken, as given by --dangerous-take-from.
 	TakeFrom []string `json:"takeFrom,omitempty" text:"keep"`
 	// Digest identifies the plan: sha256 of the objects to change with their changes and effects, of the notes, and of
@@ -48,21 +56,35 @@ type RepairSummary struct {
 	Failed    int `json:"failed"`
 }
 
+// RepairStep is the kind of a step of a plan.
+type RepairStep = remedy.StepKind
+
 // Action is what the plan does with an object.
 type Action string
 
-// The actions.
+// The actions. Except for the last two, those of a repair are the steps.
 const (
-	ActionAdopt   Action = "Adopt"
-	ActionRestore Action = "Restore"
-	ActionRefuse  Action = "Refuse"
-	ActionNone    Action = "None" // nothing to do
+	ActionAdopt    Action = "Adopt"
+	ActionCreate   Action = "Create"
+	ActionRestore  Action = "Restore"
+	ActionRecreate Action = "Recreate"
+	ActionRemove   Action = "Remove"
+	ActionResume   Action = "Resume"
+	ActionDeploy   Action = "Deploy"
+	ActionUnblock  Action = "Unblock"
+	ActionRefuse   Action = "Refuse"
+	ActionNone     Action = "None" // nothing to do
 )
 
 // RepairedObject is one object of a plan.
 type RepairedObject struct {
 	object.Ref `text:"name"`
 	UID        string `json:"uid,omitempty" text:"keep"`
+	// Cluster is the name of the cluster that it is on; empty if it is on the source.
+	Cluster string `json:"cluster,omitempty" text:"name"`
+	// Step is the step that the plan makes or refuses; Codes are those of the findings that it repairs.
+	Step  RepairStep `json:"step,omitempty" text:"keep"`
+	Codes []string   `json:"codes,omitempty" text:"keep"`
 	// BundleDeployment is "namespace/name" of the one that desires the object, Release that of its release.
 	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 	Release          string `json:"release,omitempty" text:"name"`
@@ -79,6 +101,8 @@ type RepairedObject struct {
 	Effects []string `json:"effects,omitempty" text:"redact"`
 	// Overwrites are the fields that the next deploy of the release overwrites with the values of the bundle.
 	Overwrites []Difference `json:"overwrites,omitempty"`
+	// Restores are the fields that get their desired values, or that are removed.
+	Restores []Difference `json:"restores,omitempty"`
 	// Outcome is the result of the write.
 	Outcome Outcome `json:"outcome,omitempty" text:"keep"`
 	Message string  `json:"message,omitempty" text:"redact"`
@@ -122,7 +146,7 @@ func (a *Repair) Redacted(s *redact.Secrets) *Repair {
 	complete(out)
 	n := countBy(out.Objects, func(o RepairedObject) Action { return o.Action })
 	tried := countBy(out.Objects, func(o RepairedObject) Outcome { return o.Outcome })
-	out.Summary = RepairSummary{len(out.Objects), n[ActionAdopt] + n[ActionRestore], n[ActionRefuse], n[ActionNone],
+	out.Summary = RepairSummary{len(out.Objects), len(out.Objects) - n[ActionRefuse] - n[ActionNone], n[ActionRefuse], n[ActionNone],
 		tried[OutcomeDone], tried[OutcomeFailed] + tried[OutcomeChanged]}
 	return out
 }

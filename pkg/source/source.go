@@ -190,6 +190,8 @@ type Apply struct {
 	Force bool
 	// As is the user in whose name it is requested; empty for the user of the client.
 	As string
+	// Subresource is what a patch is for; empty for the object itself.
+	Subresource string
 }
 
 // CoverageOf reads the namespaces of a query, and returns what was read. read reads all objects of one namespace, or of

@@ -229,7 +229,7 @@ func receiptWithUID(t *testing.T, content []byte, clusterUID string) []byte {
 	}
 	h.ClusterUID = clusterUID
 	path := filepath.Join(t.TempDir(), "receipt.jsonl")
-	r, err := repair.CreateReceipt(path, h, items)
+	r, err := repair.CreateReceipt(path, h, items, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

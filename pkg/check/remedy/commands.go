@@ -25,6 +25,8 @@ type Remedy struct {
 	Command string `json:"command,omitempty" text:"redact"`
 	// URL is the address of a page that explains the finding, or the rule of the item.
 	URL string `json:"url,omitempty" text:"keep"`
+	// Step is what the verb repair does; none for a remedy that it does not make.
+	Step Step `json:"-" text:"keep"`
 }
 
 // Lines returns the lines that show a remedy: its command and the effect of it, or one sentence. The command is first,
@@ -45,8 +47,8 @@ func Advise(format string, args ...any) Remedy { return Remedy{Text: fmt.Sprintf
 // command that is pasted into a shell never writes to another cluster.
 type Commands struct {
 	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints
-	// the role that the audit needs; Adopt, Preflight, Targets and Why read the same source.
-	Audit, PrintRole, Adopt, Preflight, Targets, Why string
+	// the role that the audit needs; Adopt, Repair, Preflight, Targets and Why read the same source.
+	Audit, PrintRole, Adopt, Repair, Preflight, Targets, Why string
 	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
 	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
@@ -173,7 +175,9 @@ func (c Commands) Predict(d *directory.Deployment) Remedy {
 
 // Assign plans to assign the objects of a bundle to it.
 func (c Commands) Assign(d *directory.Deployment) Remedy {
-	return Run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes")
+	out := Run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes")
+	out.Step = Step{Kind: StepAdopt, Object: d.Ref()}
+	return out
 }
 
 // ShowDifferences shows every field that differs.

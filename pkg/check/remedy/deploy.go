@@ -64,7 +64,7 @@ func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
 	case d.GitRepo != "":
 		effect += ". The next commit of its GitRepo deploys it once more"
 	}
-	return Run(m.forceSync(ref, m.nextGeneration(d)), "%s", effect)
+	return m.forceSync(ref, m.nextGeneration(d), effect)
 }
 
 // redeployHere makes one agent deploy a bundle again. Fleet's controller writes the spec of a BundleDeployment, but not
@@ -77,8 +77,11 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	if m.Silent(m.ClusterIn(d.Namespace)) {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
-	return Run(m.patch(d.Ref(), " --subresource=status", `{"status":{"appliedDeploymentID":""}}`),
-		"%s; preflight predicts whether Helm refuses it", effect)
+	const change = `{"status":{"appliedDeploymentID":""}}`
+	out := Run(m.patch(d.Ref(), " --subresource=status", change), "%s; preflight predicts whether Helm refuses it",
+		effect)
+	out.Step = Step{Kind: StepDeploy, Object: d.Ref(), Patch: change, Subresource: "status"}
+	return out
 }
 
 // Release lets the rollout of a bundle go on, with a limit of so many unavailable clusters.
@@ -112,21 +115,25 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 	return last + 1
 }
 
-// forceSync returns the command that sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
-func (m *Maker) forceSync(r object.Ref, generation int64) string {
-	return m.patch(r, "", fmt.Sprintf(`{"spec":{"forceSyncGeneration":%d}}`, generation))
+// forceSync sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
+func (m *Maker) forceSync(r object.Ref, generation int64, effect string) Remedy {
+	change := fmt.Sprintf(`{"spec":{"forceSyncGeneration":%d}}`, generation)
+	out := Run(m.patch(r, "", change), "%s", effect)
+	out.Step = Step{Kind: StepDeploy, Object: r, Patch: change}
+	return out
 }
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
 func (m *Maker) StartJob(repo string, generation int64) Remedy {
-	return Run(m.forceSync(facts.Named(state.GitRepo, repo), generation),
-		"writes the bundles of GitRepo %s again, and deploys all of them again, on all of their clusters; preflight "+
-			"predicts where Helm refuses it", repo)
+	return m.forceSync(facts.Named(state.GitRepo, repo), generation, "writes the bundles of GitRepo "+repo+" again, and "+
+		"deploys all of them again, on all of their clusters; preflight predicts where Helm refuses it")
 }
 
 // Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
-	return Run(m.ProcessCommand(bundle), "%s", effect)
+	out := Run(m.ProcessCommand(bundle), "%s", effect)
+	out.Step = m.reconciles(facts.Named(state.Bundle, bundle))
+	return out
 }
 
 // ProcessCommand returns the command of Process.
@@ -136,18 +143,30 @@ func (m *Maker) ProcessCommand(bundle string) string {
 
 // TryNow makes an agent try a deploy again that failed. It does that by itself too, after growing pauses.
 func (m *Maker) TryNow(d *directory.Deployment) Remedy {
-	return Run(m.reconcile("bundledeployments", d.Ref()),
+	out := Run(m.reconcile("bundledeployments", d.Ref()),
 		"makes its agent try again now, once the cause is gone; by itself, it may wait for some minutes")
+	out.Step = m.reconciles(d.Ref())
+	return out
+}
+
+// reconciles is the step of reconcile.
+func (m *Maker) reconciles(ref object.Ref) Step {
+	return Step{Kind: StepDeploy, Object: ref,
+		Patch: fmt.Sprintf(`{"metadata":{"annotations":{"fleetdoctor.io/reconcile":"%d"}}}`, m.moment())}
+}
+
+// moment is a number that no earlier command has: the time when the data was read, in seconds.
+func (m *Maker) moment() int64 {
+	if at := m.Now(); !at.IsZero() {
+		return at.Unix()
+	}
+	return 0
 }
 
 // reconcile returns the command that makes a controller process an object of Fleet, by the plural name of its kind.
 func (m *Maker) reconcile(resource string, ref object.Ref) string {
-	var now int64
-	if at := m.Now(); !at.IsZero() {
-		now = at.Unix()
-	}
 	return fmt.Sprintf("%s annotate %s --overwrite fleetdoctor.io/reconcile=%d", m.Commands.For(ref),
-		Named(resource+".fleet.cattle.io", ref.Name), now)
+		Named(resource+".fleet.cattle.io", ref.Name), m.moment())
 }
 
 // resume continues what pauses a bundle deployment.
@@ -165,5 +184,8 @@ func (m *Maker) Resume(r object.Ref) Remedy {
 	if r.Kind == state.Bundle {
 		effect += "; paused in the fleet.yaml pauses it again with the next commit"
 	}
-	return Run(m.patch(r, "", `{"spec":{"paused":false}}`), effect, r.Kind, r.Namespace+"/"+r.Name)
+	const change = `{"spec":{"paused":false}}`
+	out := Run(m.patch(r, "", change), effect, r.Kind, r.Namespace+"/"+r.Name)
+	out.Step = Step{Kind: StepResume, Object: r, Patch: change}
+	return out
 }

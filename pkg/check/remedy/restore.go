@@ -3,53 +3,31 @@
 package remedy
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// Restore writes exactly one object again, as it is in its release record. It returns nothing if the bundle is being
-// removed, if the manifest does not have the object in a document of its own, with its name, or if the record is not
-// confirmed: who wrote it can replace it before the command is used.
+// Restore writes what is missing of a bundle, or what differs, as it is in its release record. It returns nothing if the
+// bundle is being removed, or if the record is not confirmed: who wrote it may have written anything.
 func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
-	if !inDocument(d, o) || m.removing(d) || !d.Evidence.Confirmed() {
+	generated := strings.HasSuffix(o.Name, "-") // it has no name
+	if d.From != resolve.FromRelease || generated || m.removing(d) || !d.Evidence.Confirmed() {
 		return nil
 	}
-	on, r := m.On(d.On), d.Release
-	// The manifest does not have Helm's label and annotations: without them, the same field manager would remove them.
-	// With another field manager, Helm would refuse a later deploy that changes the same fields.
-	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"labels": map[string]string{fleet.ManagedByLabel: fleet.ManagedByHelm},
-		"annotations": map[string]string{fleet.ReleaseNameAnnotation: r.Name,
-			fleet.ReleaseNamespaceAnnotation: r.Namespace},
-	}})
-	if err != nil {
-		return nil
+	kind, effect := StepRestore, "gives the fields of the bundle that differ their desired values, from the release "+
+		"record; shows the plan, and asks before it writes"
+	if o.State == evaluate.Missing {
+		kind, effect = StepCreate, "creates what is missing of the bundle, from the release record; shows the plan, "+
+			"and asks before it writes"
 	}
-	helm := on.Helm + InNamespace(r.Namespace)
-	command := fmt.Sprintf("%s get manifest --revision=%d %s", helm, r.Revision, LastArgument(r.Name)) +
-		fmt.Sprintf(" | awk '/^---/{n++} n==%d'", o.Document) +
-		" | kubectl patch --local --type=merge -o=yaml -f=- -p=" + escape.Shell(string(marks)) +
-		" | " + on.For(o.Ref) + " apply --server-side --force-conflicts --field-manager=" + fleet.AgentManager + " -f -"
-	return []Remedy{Run(command, "restores only %s, from the release record", o.Key())}
-}
-
-// inDocument reports whether the manifest of a release record has an object, with its name, in a document of its own.
-func inDocument(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	if d.From != resolve.FromRelease || o.Document == 0 {
-		return false
-	}
-	generated := strings.HasSuffix(o.Name, "-")
-	return o.Alone && !generated
+	return []Remedy{m.On(d.On).Step(Step{Kind: kind, Object: o.Ref}, m.On(d.On).BundleArgs(&d.Deployment), effect)}
 }
 
 // removing reports whether a bundle deployment is being removed from its cluster, or should be.

@@ -61,7 +61,7 @@ func (f *Flags) Commands() remedy.Commands {
 		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
 	}
 	return remedy.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac",
-		Adopt:     f.evaluating("adopt"),
+		Adopt:     f.evaluating("adopt"), Repair: f.evaluating("repair"),
 		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" +
 			kubectl, Helm: "helm" + helm}
 }

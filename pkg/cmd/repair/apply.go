@@ -14,11 +14,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
 // apply writes the plan, and prints the result.
@@ -38,17 +36,16 @@ func (s *session) apply(ctx context.Context) error {
 	progress := s.StartProgress()
 	defer progress.Clear()
 	done := 0
-	err := repair.Apply(ctx, finish, &cluster.Writer{Cluster: s.cluster, Manager: ownership.FieldManager, DryRun: dry},
-		s.items, func(i int) error {
-			done++
-			progress.Show("writing", done)
-			return record(i)
-		})
+	err := repair.Apply(ctx, finish, s.clients(dry), s.items, func(i int) error {
+		done++
+		progress.Show("writing", done)
+		return record(i)
+	})
 	if !dry && ctx.Err() == nil {
 		s.evaluateAgain(ctx)
 	}
 	progress.Clear()
-	if printErr := s.print(context.WithoutCancel(ctx), report.KindAdoptionResult); printErr != nil {
+	if printErr := s.print(context.WithoutCancel(ctx), s.resultKind()); printErr != nil {
 		return errors.Join(err, printErr)
 	}
 	return s.status(ctx, err)
@@ -79,8 +76,8 @@ func (s *session) resume() string {
 	if s.undo != "" {
 		return "Run the same command again to continue."
 	}
-	return fmt.Sprintf("%s %s restores the previous values; run adopt again to continue.", s.undoCommand(),
-		escape.Shell(s.document.Receipt))
+	return fmt.Sprintf("%s %s restores the previous values; run %s again to continue.", s.undoCommand(),
+		escape.Shell(s.document.Receipt), s.name())
 }
 
 // createReceipt creates the receipt and syncs it to disk. Nothing is written to the cluster before.
@@ -92,12 +89,16 @@ func (s *session) createReceipt(ctx context.Context) (*repair.Receipt, error) {
 	now := s.Now().UTC()
 	h := repair.Header{TakenAt: now.Format(time.RFC3339), Version: s.Version, Server: s.document.Source.Server,
 		ClusterUID: uid, Digest: s.document.Digest}
-	base := "fleetdoctor-adopt-" + now.Format("20060102-150405")
+	others, err := s.otherClusters(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("writing the receipt: %w", err)
+	}
+	base := "fleetdoctor-" + s.name() + "-" + now.Format("20060102-150405")
 	path := cmp.Or(s.receipt, base+".jsonl")
-	r, err := repair.CreateReceipt(path, h, s.items)
-	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist); n++ { // another adoption started in this second
+	r, err := repair.CreateReceipt(path, h, s.items, others)
+	for n := 2; s.receipt == "" && errors.Is(err, fs.ErrExist); n++ { // another run started in this second
 		path = fmt.Sprintf("%s-%d.jsonl", base, n)
-		r, err = repair.CreateReceipt(path, h, s.items)
+		r, err = repair.CreateReceipt(path, h, s.items, others)
 	}
 	if err != nil {
 		return nil, exit.Failure(err, "Nothing was changed on the cluster. --receipt names another file.")

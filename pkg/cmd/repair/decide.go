@@ -27,7 +27,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	review, anotherPlan := !decided && !onlyResult, s.confirm != "" && s.confirm != digest
 	nothingWritten := writes == 0 || s.dryRun.String() == dryRunClient
 	if review || anotherPlan || nothingWritten {
-		if err := s.print(ctx, report.KindAdoptionPlan); err != nil {
+		if err := s.print(ctx, s.planKind()); err != nil {
 			return false, err
 		}
 	}
@@ -59,9 +59,12 @@ func (s *session) refusals() error {
 
 // ask asks on the terminal whether to apply the plan.
 func (s *session) ask(ctx context.Context, writes int) (bool, error) {
-	action := "Adopt"
-	if s.undo != "" {
+	action := "Repair"
+	switch {
+	case s.undo != "":
 		action = "Restore"
+	case s.adopt:
+		action = "Adopt"
 	}
 	yes, err := output.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", action, report.Plural(writes, "object")))
 	switch {

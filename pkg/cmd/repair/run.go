@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
@@ -41,9 +43,24 @@ func (o *options) Complete(args []string) error {
 		return err // an empty variable after a kind must not select everything
 	}
 	o.objects = objects
+	for i, code := range o.codes {
+		o.codes[i] = strings.ToUpper(code)
+		if !check.Known(o.codes[i]) {
+			return fmt.Errorf("parsing --code %q: no finding has this code", code)
+		}
+	}
+	for _, step := range o.allow {
+		if !slices.Contains(allowed, step) {
+			return fmt.Errorf("parsing --allow %q: it must be one of %s", step, strings.Join(allowed, ", "))
+		}
+	}
+	o.auditOptions.Parents = !o.adopt
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
 	return nil
 }
+
+// allowed are the values of --allow.
+var allowed = []string{remedy.StepDeploy.Allowed(), remedy.StepRecreate.Allowed(), remedy.StepRemove.Allowed()}
 
 // Validate implements verb.Options.
 func (o *options) Validate() error {
@@ -67,7 +84,7 @@ func (o *options) Validate() error {
 	case len(o.objects)+len(o.auditOptions.Scope.Targets) > 0:
 		return errors.New("--undo takes no arguments: it restores everything that its receipt recorded")
 	}
-	excluded := []string{"policy", "selector", "receipt", "desired", "filename", "gitrepo",
+	excluded := []string{"policy", "selector", "receipt", "code", "allow", "desired", "filename", "gitrepo",
 		"path", "agent-scope", "namespace"}
 	for _, name := range excluded {
 		if o.Changed(name) {
@@ -83,7 +100,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
 		return err
 	}
-	s.document.Digest = repair.Digest(s.shown(report.KindAdoptionPlan))
+	s.document.Digest = repair.Digest(s.shown(s.planKind()))
 	agreed, err := s.decide(ctx)
 	if err == nil && agreed {
 		err = s.apply(ctx)
@@ -93,7 +110,7 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	if n := s.found.Coverage().Unread; n > 0 {
 		return exit.Failure(fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known "+
-			"which of their objects to adopt", n),
+			"which of their objects to "+s.name(), n),
 			s.Command("audit")+" shows why (FD602, FD607).")
 	}
 	if hidden := s.found.HiddenDeployments(); hidden != "" {
@@ -113,33 +130,34 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		return err
 	}
 	s.auditOptions.Progress = in.Report
+	if s.Clusters != nil {
+		s.auditOptions.Clusters = s.Clusters.Clusters(in.Source)
+	}
 	found, err := engine.Run(ctx, in.Source, s.auditOptions)
 	if err != nil {
 		return err
 	}
 	if err := found.NoResult(); err != nil {
-		return fmt.Errorf("planning the adoption: %w", err)
+		return fmt.Errorf("making the plan: %w", err)
 	}
-	if n := found.Coverage(); n.Evaluated == 0 && n.OnOtherCluster > 0 {
-		return fmt.Errorf("planning the adoption: %s on clusters that are not read: adopt works on the cluster of the "+
+	if n := found.Coverage(); s.adopt && n.Evaluated == 0 && n.OnOtherCluster > 0 {
+		return fmt.Errorf("making the plan: %s on clusters that are not read: adopt works on the cluster of the "+
 			"objects", report.Plural(n.OnOtherCluster, "bundle deployment"))
 	}
-	o := repair.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom}
-	notFound := slices.Clone(s.objects)
-	if len(s.objects) > 0 {
-		o.Pick = func(r object.Ref) bool {
-			named := func(arg scope.Object) bool { return arg.Is(r, found.Kinds) }
-			notFound = slices.DeleteFunc(notFound, named)
-			return slices.ContainsFunc(s.objects, named)
-		}
-	}
+	o := repair.Options{Policy: ownership.Policy(s.policy.String()), TakeFrom: s.takeFrom, Codes: s.codes,
+		Allow: s.allow}
+	notFound := s.pick(&o, found)
 	var notOwners []string
-	s.items, notOwners = repair.Plan(found.Result, o)
+	if s.adopt {
+		s.items, notOwners = repair.Adoptions(found.Result, o)
+	} else {
+		s.items, notOwners = repair.Plan(found.Result, found.Findings, o)
+	}
 	switch {
 	case len(notOwners) > 0:
 		return &exit.Error{Status: exit.Found,
 			Err:  fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
-			Hint: s.Command("adopt") + " shows the owners of the objects."}
+			Hint: s.Command(s.name()) + " shows the owners of the objects."}
 	case len(notFound) > 0:
 		return s.notDesired(notFound[0], found)
 	}
@@ -152,7 +170,33 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 			"not every release record could be read: other bundles may desire these objects")
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
-	return nil
+	s.document.Codes, s.document.Allowed = s.codes, s.allow
+	if s.cluster == nil {
+		return nil
+	}
+	in.Show("asking the server about the steps", 0)
+	return repair.Prepare(ctx, s.clients(false), s.items, s.allow)
+}
+
+// pick limits a plan to the objects of the command line, and returns those that nothing in scope desires.
+func (s *session) pick(o *repair.Options, found *engine.Audit) (notFound []scope.Object) {
+	if len(s.objects) == 0 {
+		return nil
+	}
+	named := func(r object.Ref) func(scope.Object) bool {
+		return func(arg scope.Object) bool { return arg.Is(r, found.Kinds) }
+	}
+	o.Pick = func(r object.Ref) bool { return slices.ContainsFunc(s.objects, named(r)) }
+	notFound = slices.Clone(s.objects)
+	for _, d := range found.Deployments {
+		for i := range d.Objects {
+			notFound = slices.DeleteFunc(notFound, named(d.Objects[i].Ref))
+		}
+	}
+	for i := range found.Findings {
+		notFound = slices.DeleteFunc(notFound, named(found.Findings[i].Object))
+	}
+	return notFound
 }
 
 // notDesired returns the error that no bundle in scope desires an object of the command line.

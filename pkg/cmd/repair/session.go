@@ -4,6 +4,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
@@ -58,10 +61,13 @@ func (s *session) print(ctx context.Context, kind string) error {
 	return s.Print(ctx, printers.Repair(s.shown(kind), s.Document))
 }
 
-// undoCommand is the command that undoes the adoption, without the name of its receipt. Like the adoption, the undo
+// undoCommand is the command that undoes the plan, without the name of its receipt. Like an adoption, the undo
 // must name the owners that exist.
 func (s *session) undoCommand() string {
-	out := s.Command("adopt")
+	out := s.Command(s.name())
+	if s.Clusters != nil {
+		out += s.Clusters.Args()
+	}
 	for _, owner := range s.takeFrom {
 		out += " --dangerous-take-from=" + escape.Shell(owner)
 	}
@@ -77,6 +83,42 @@ func (s *session) count(matches func(repair.Item) bool) int {
 		}
 	}
 	return n
+}
+
+// clients returns the clients of the clusters that are read.
+func (s *session) clients(dry bool) repair.Clients {
+	writers := map[object.ClusterID]repair.Client{}
+	add := func(id object.ClusterID, src source.Source) {
+		if c, ok := src.(*cluster.Cluster); ok {
+			writers[id] = &cluster.Writer{Cluster: c, Manager: ownership.FieldManager, DryRun: dry}
+		}
+	}
+	add("", s.src)
+	if s.found != nil {
+		for id, src := range s.found.Sources() {
+			add(id, src)
+		}
+	}
+	return func(id object.ClusterID) repair.Client { return writers[id] }
+}
+
+// otherClusters returns the uids of the clusters of the plan, except that of the source.
+func (s *session) otherClusters(ctx context.Context) (map[object.ClusterID]string, error) {
+	out := map[object.ClusterID]string{}
+	for _, i := range s.items {
+		if i.On == "" || !i.Writes() || out[i.On] != "" {
+			continue
+		}
+		uid, _, err := source.ClusterUID(ctx, s.found.Sources()[i.On])
+		if err == nil && uid == "" {
+			err = errors.New("namespace kube-system was not read")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the uid of cluster %s: %w", i.On, err)
+		}
+		out[i.On] = uid
+	}
+	return out, nil
 }
 
 // clusterUID returns the uid of the namespace kube-system, which identifies a cluster.

@@ -25,7 +25,7 @@ import (
 func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	header, entries, err := s.readReceipt()
 	if err != nil {
-		hint := "--undo must name the file in which adopt recorded the previous values."
+		hint := "--undo must name the file in which repair or adopt recorded the previous values."
 		if wrong, ok := errors.AsType[*repair.ReceiptError](err); ok {
 			hint = wrong.Remedy
 		}
@@ -34,11 +34,15 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	if err := s.sameCluster(ctx, header); err != nil {
 		return err
 	}
-	undo := repair.Undo{Facts: repair.NoFacts{}, TakeFrom: s.takeFrom}
+	undo := repair.Undo{TakeFrom: s.takeFrom}
+	options := engine.Options{Version: s.Version, Renderer: s.Renderer, Commands: s.Commands(),
+		ServerCheck: collect.CheckNever, Progress: in.Report, Predict: true,
+		Pause: func(context.Context) error { return nil }}
+	if s.Clusters != nil {
+		options.Clusters = s.Clusters.Clusters(in.Source)
+	}
 	// No finding is shown. The releases that may own the objects matter, as for a plan.
-	found, err := engine.Run(ctx, s.src, engine.Options{Version: s.Version, Renderer: s.Renderer,
-		Commands: s.Commands(), ServerCheck: collect.CheckNever, Progress: in.Report, Predict: true,
-		Pause: func(context.Context) error { return nil }})
+	found, err := engine.Run(ctx, s.src, options)
 	switch {
 	case errors.Is(err, gaps.ErrNoFleet), errors.Is(err, gaps.ErrNothingRead): // an undo does not need Fleet
 		d, err := s.src.Describe(ctx)
@@ -51,10 +55,12 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 		return err
 	default:
 		s.describe(found)
-		undo.Facts = found.Desired.On(found.Desired.Clusters[0])
+	}
+	if undo.Clusters, err = s.undoClusters(ctx); err != nil {
+		return err
 	}
 	in.Show("reading the objects of the receipt", 0)
-	if s.items, err = undo.Plan(ctx, s.src, entries); err != nil {
+	if s.items, err = undo.Plan(ctx, entries); err != nil {
 		return err
 	}
 	if s.found != nil {
@@ -68,6 +74,29 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	notes, err := s.webhooks(ctx)
 	s.document.Notes = append(s.document.Notes, notes...)
 	return err
+}
+
+// undoClusters returns the clusters that are read, by their uids. That of the receipt has none.
+func (s *session) undoClusters(ctx context.Context) (map[string]repair.UndoCluster, error) {
+	clients := s.clients(false)
+	out := map[string]repair.UndoCluster{"": {Source: s.src, Client: clients(""), Facts: repair.NoFacts{}}}
+	if s.found == nil {
+		return out, nil
+	}
+	for _, c := range s.found.Desired.Clusters {
+		src, uid := s.found.Sources()[c.ID], ""
+		if c.ID != "" {
+			var err error
+			if uid, _, err = source.ClusterUID(ctx, src); err != nil {
+				return nil, fmt.Errorf("reading the uid of cluster %s: %w", c.ID, err)
+			}
+			if uid == "" {
+				continue
+			}
+		}
+		out[uid] = repair.UndoCluster{ID: c.ID, Source: src, Client: clients(c.ID), Facts: s.found.Desired.On(c)}
+	}
+	return out, nil
 }
 
 // sameCluster refuses a receipt of another cluster, or of an unknown one: uids, names and previous values are only

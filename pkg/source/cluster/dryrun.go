@@ -85,7 +85,11 @@ func (c *Cluster) DryRunApply(ctx context.Context, kind source.Kind, ref object.
 // write begins the request that writes an object by a method.
 func (c *Cluster) write(kind source.Kind, ref object.Ref, as source.Apply) *rest.Request {
 	patch := func(t types.PatchType) *rest.Request {
-		return at(c.client.Patch(t), kind, ref.Namespace).Name(ref.Name)
+		request := at(c.client.Patch(t), kind, ref.Namespace).Name(ref.Name)
+		if as.Subresource != "" {
+			request.SubResource(as.Subresource)
+		}
+		return request
 	}
 	switch as.Method {
 	case source.Create:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt is the verb adopt.
+// Package repair has the verb repair, and the verb adopt, which is repair limited to one step.
 package repair
 
 import (
@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // The values of --dry-run, as in kubectl.
@@ -29,6 +31,11 @@ type options struct {
 	*query.Options
 	scope *scope.Flags
 
+	// adopt is true for the verb adopt.
+	adopt bool
+
+	codes    []string
+	allow    []string
 	takeFrom []string
 	yes      bool
 	confirm  string
@@ -41,8 +48,38 @@ type options struct {
 	auditOptions engine.Options
 }
 
-// NewCommand returns the verb.
+// NewCommand returns the verb repair.
 func NewCommand(env verb.Environment) *cobra.Command {
+	o := newOptions(env)
+	c := &cobra.Command{
+		Use:   "repair " + targets,
+		Short: "Repair what an audit found, or undo that",
+	}
+	o.Clusters = clusters.New(o.Flags)
+	o.complete(c)
+	fs := c.Flags()
+	fs.StringSliceVar(&o.codes, "code", nil, "Repair only what findings with these codes report, such as FD101")
+	fs.StringSliceVar(&o.allow, "allow", nil, "Also make these steps: ask Fleet's agents and controllers to deploy "+
+		"(deploy), delete objects and create them again (recreate), delete what is left over (delete)")
+	return c
+}
+
+// NewAdopt returns the verb adopt.
+func NewAdopt(env verb.Environment) *cobra.Command {
+	o := newOptions(env)
+	o.adopt = true
+	c := &cobra.Command{
+		Use:   "adopt " + targets,
+		Short: "Assign existing objects to the bundle that desires them, or undo that",
+	}
+	o.complete(c)
+	return c
+}
+
+// targets are the arguments of both verbs.
+var targets = strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]"
+
+func newOptions(env verb.Environment) *options {
 	o := &options{
 		Options: query.New(env),
 		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked),
@@ -50,18 +87,41 @@ func NewCommand(env verb.Environment) *cobra.Command {
 		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
 	}
 	o.scope, o.Diff, o.Writes = scope.New(o.Flags, engine.DesiredAuto), &diff.Flags{}, true
-	c := &cobra.Command{
-		Use:               "adopt " + strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]",
-		Short:             "Assign existing objects to the bundle that desires them, or undo that",
-		ValidArgsFunction: scope.CompleteAny,
-	}
+	return o
+}
+
+// complete completes the command.
+func (o *options) complete(c *cobra.Command) {
+	c.ValidArgsFunction = scope.CompleteAny
 	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
 		scope.ObjectNamespace)
 	o.addFlags(c)
-	return c
 }
 
-// addFlags adds the flags that only this verb has.
+// name is the name of the verb.
+func (o *options) name() string {
+	if o.adopt {
+		return "adopt"
+	}
+	return "repair"
+}
+
+// planKind and resultKind are the kinds of the documents.
+func (o *options) planKind() string {
+	if o.adopt {
+		return report.KindAdoptionPlan
+	}
+	return report.KindRepairPlan
+}
+
+func (o *options) resultKind() string {
+	if o.adopt {
+		return report.KindAdoptionResult
+	}
+	return report.KindRepairResult
+}
+
+// addFlags adds the flags that both verbs have.
 func (o *options) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	o.scope.AddFlags(c)
@@ -77,8 +137,8 @@ func (o *options) addFlags(c *cobra.Command) {
 	o.dryRun.AddTo(c, "dry-run",
 		"Only show the plan (client), or send every write to the server without storing it (server)")
 	fs.StringVar(&o.receipt, "receipt", "",
-		"File for the previous values, which must not exist yet (default fleetdoctor-adopt-TIME.jsonl)")
+		"File for the previous values, which must not exist yet (default fleetdoctor-"+o.name()+"-TIME.jsonl)")
 	fs.StringVar(&o.undo, "undo", "", "Restore the previous values from the receipt in this file")
-	o.Diff.AddFlags(fs, "Show the fields that the next deploy overwrites as a unified diff, with who wrote "+
-		"them and when")
+	o.Diff.AddFlags(fs, "Show the fields that a step restores, or that the next deploy overwrites, as a unified "+
+		"diff, with who wrote them and when")
 }

@@ -77,11 +77,11 @@ func TestPlan(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, i+1), func(t *testing.T) {
 				found := find(t, capture, c.Desired, want)
 				o := repair.Options{Policy: want.Policy, TakeFrom: want.TakeFrom}
-				items, _ := repair.Plan(found.Result, o)
+				items, _ := repair.Adoptions(found.Result, o)
 				want.check(t, items, found.Secrets)
 				want.checkScope(t, found)
 				slices.Reverse(capture.Documents)
-				again, _ := repair.Plan(find(t, capture, c.Desired, want).Result, o)
+				again, _ := repair.Adoptions(find(t, capture, c.Desired, want).Result, o)
 				if repair.Digest(document(items)) != repair.Digest(document(again)) {
 					t.Error("the digest depends on the order of the objects")
 				}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+// maker makes a step that writes more than ownership metadata.
+type maker interface {
+	// prepare reads what the step changes, and asks the server whether it would accept it.
+	prepare(ctx context.Context, c Client, i *Item) error
+	// try makes the step. It is called again after an error that may be temporary.
+	try(ctx context.Context, c Client, i *Item) error
+	// record adds what an undo needs.
+	record(e *Entry)
+}
+
+// Clients returns the client of a cluster.
+type Clients func(object.ClusterID) Client
+
+// Prepare reads what the steps of a plan change, and asks the server whether it accepts them. What the server refuses is
+// refused by the plan. Nothing is stored. The error is that of ctx.
+func Prepare(ctx context.Context, on Clients, items []Item, allow []string) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(Concurrency)
+	for n := range items {
+		i := &items[n]
+		if i.do == nil || !i.Writes() {
+			continue
+		}
+		g.Go(func() error {
+			i.prepare(ctx, on(i.On), allow)
+			return ctx.Err()
+		})
+	}
+	return g.Wait()
+}
+
+func (i *Item) prepare(ctx context.Context, c Client, allow []string) {
+	err := i.do.prepare(ctx, c, i)
+	if r, ok := i.do.(*restoration); ok && apierrors.IsInvalid(err) {
+		i.recreate(r.written, allow)
+		if !i.Writes() {
+			return
+		}
+		err = i.do.prepare(ctx, c, i)
+	}
+	changed, isChanged := errors.AsType[changedError](err)
+	switch {
+	case err == nil:
+	case isChanged:
+		i.refuse(changed.what)
+	case errors.Is(err, compare.ErrNotExact):
+		i.refuse(compare.ErrNotExact.Error())
+	default:
+		i.refuse(fmt.Sprintf("it cannot be verified: %v", err))
+	}
+}
+
+// recreate makes the item one that deletes its object and creates it: the server refuses the change.
+func (i *Item) recreate(w written, allow []string) {
+	i.Step, i.Action, i.do = remedy.StepRecreate, report.ActionRecreate, &recreation{creation: creation{written: w}}
+	i.Effects = append(i.Effects, "the server does not change these fields in an object that exists")
+	i.refuse(neverDeleted(i.Ref)...)
+	if flag := i.Step.Allowed(); !slices.Contains(allow, flag) {
+		i.refuse("the server does not change these fields in an object that exists: it needs --allow=" + flag)
+	}
+}
