@@ -252,7 +252,7 @@ var layers = []layer{
 			"pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
 	// Adopt plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/repair"}, never: evaluating,
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve",
+		may: []string{"pkg/check", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve",
 			"pkg/compare", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,

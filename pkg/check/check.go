@@ -6,10 +6,8 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -34,7 +32,7 @@ func Run(in *Input, scopes ...Scope) []Finding {
 	var out []Finding
 	for _, r := range rows {
 		for _, f := range r.in.found {
-			out = append(out, f.as(r.code))
+			out = append(out, in.as(f, r.code))
 		}
 	}
 	return out
@@ -46,20 +44,13 @@ func Known(code string) bool {
 }
 
 // as returns a finding with a code and what the catalogue has for it.
-func (f Finding) as(code string) Finding {
+func (in *Input) as(f Finding, code string) Finding {
 	check := checks()[slices.IndexFunc(checks(), func(c Check) bool { return c.Code == code })]
 	f.Code, f.Severity, f.Urgency, f.Title = check.Code, check.Severity, check.Urgency, check.Title
 	f.Remedies = slices.Clone(f.Remedies)
+	in.addSteps(&f)
 	for i := range f.Remedies {
-		r := &f.Remedies[i]
-		if r.URL = URL(f.Code); r.Step.Kind == "" {
-			continue
-		}
-		f.Steps = append(f.Steps, r.Step)
-		if strings.Contains(r.Command, " repair ") {
-			r.Command += " --code=" + f.Code
-		}
-		r.Step = remedy.Step{} // equal remedies of several objects are shown once
+		f.Remedies[i].URL = URL(f.Code)
 	}
 	return f
 }

@@ -117,7 +117,8 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	result := evaluate.NewResult(evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment),
 		Deployments: []*evaluate.BundleDeployment{d}})
 	return New(facts.New(result, &redact.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
-		Adopt: "kubectl fleetdoctor adopt", Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl",
+		Adopt: "kubectl fleetdoctor adopt", Repair: "kubectl fleetdoctor repair",
+		Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl",
 		Helm: "helm"}, nil)
 }
 

@@ -37,9 +37,10 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	if len(records) != 2 {
 		t.Fatalf("%d findings, want those of two records", len(records))
 	}
-	for _, f := range records {
-		if !strings.Contains(f.Remedies[0].Command, "context web ") {
-			t.Errorf("%s: %+v", f.Message, f.Remedies)
+	for i, want := range []string{"kubectl fleetdoctor repair bundle/guestbook -n fleet-local --code=FD602 --allow=deploy",
+		"helm --kube-context web -n cattle-fleet-system history fleet-agent-web"} {
+		if got := records[i].Remedies[0].Command; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	c := &v1alpha1.Cluster{}
@@ -73,7 +74,7 @@ func TestPendingRecordInUse(t *testing.T) {
 		in.Source.TakenAt, in.Source.Origin = now, tc.origin
 		got := findings("FD602", in)
 		if len(got) != tc.findings || len(got) == 1 &&
-			strings.Contains(got[0].Remedies[0].Command, "delete") != tc.delete {
+			strings.Contains(got[0].Remedies[0].Command, " --allow=deploy") != tc.delete {
 			t.Errorf("%s, since %s: %+v", tc.origin, tc.since, got)
 		}
 	}

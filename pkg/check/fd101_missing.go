@@ -37,7 +37,10 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 			"a deploy creates the object, and Kubernetes deletes it again"))
 		return
 	}
-	remedies := append(in.Restore(d, o), in.Redeploy(d)...)
+	remedies := in.Restore(d, o)
+	if len(remedies) == 0 {
+		remedies = in.Redeploy(d)
+	}
 	if o.GroupVersionKind().GroupKind() == jobKind {
 		accept := in.Commands.Rules(&d.Deployment,
 			"prints the rule with which Fleet ignores a Job that is deleted when it has finished; a Job that is "+

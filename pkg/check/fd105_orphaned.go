@@ -32,9 +32,8 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 	}
 	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
 	if unknown == 0 {
-		f.Remedies = append(f.Remedies, on.Step(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref},
-			on.BundleArgs(&d.Deployment), "deletes it and what it contains, which no deploy creates again; shows the "+
-				"plan, and asks before it writes"))
+		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref},
+			"deletes it and what it contains, which no deploy creates again"))
 	}
 	in.report(f)
 }

@@ -20,7 +20,6 @@ func (in *pass) idMismatch(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	}
 	f := about(d, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
 		d.Ownership.SetID, is)
-	on := in.On(d.On)
-	in.report(f, on.Step(remedy.Step{Kind: remedy.StepAdopt, Object: o.Ref}, on.BundleArgs(&d.Deployment),
+	in.report(f, remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: o.Ref},
 		"sets this annotation, and changes nothing else"))
 }

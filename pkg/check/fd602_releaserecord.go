@@ -98,10 +98,9 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 // DeleteRecord deletes the record of a revision that makes Helm refuse every deploy.
 func (in *Input) DeleteRecord(d *evaluate.BundleDeployment, revision release.Name) remedy.Remedy {
 	secret := directory.SecretRef(revision)
-	out := remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
-		"deletes the record of that revision, and no other object: the agent can then deploy again")
-	out.Step = remedy.Step{Kind: remedy.StepUnblock, Object: secret}
-	return out
+	return remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
+		"deletes the record of that revision, and no other object: the agent can then deploy again").
+		With(remedy.Step{Kind: remedy.StepUnblock, Object: secret})
 }
 
 // waitsForHooks says which hooks Helm runs while a revision is pending.

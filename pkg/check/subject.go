@@ -181,7 +181,7 @@ func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
 		f.BundleDeployment = root.Of.Key()
 	}
 	if root.Quoted != "" {
-		if quoted := f.as(root.Quoted); quoted.Severity != Info {
+		if quoted := c.as(f, root.Quoted); quoted.Severity != Info {
 			return quoted
 		}
 	}
@@ -197,5 +197,5 @@ func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
 	if of.Steps[0].Object != root.Object {
 		f.Evidence = append([]string{of.Steps[0].nameOf() + ": " + of.Steps[0].Message}, f.Evidence...)
 	}
-	return f.as("FD611")
+	return c.as(f, "FD611")
 }

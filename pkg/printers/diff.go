@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -145,7 +144,7 @@ func (t text) restores(of object.Ref, diffs []report.Difference) {
 }
 
 // sideOf is the value of one side of a difference, on one line.
-func sideOf(v evaluate.Value) string {
+func sideOf(v report.Value) string {
 	if v.IsZero() {
 		return "none"
 	}

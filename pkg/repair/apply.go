@@ -20,29 +20,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
-
-// Client reads and writes live objects. Its errors are those of the API server (apimachinery's api/errors).
-type Client interface {
-	// Read returns the present metadata of the object.
-	Read(ctx context.Context, ref object.Ref) (*object.Meta, error)
-	// Patch applies a JSON merge patch with the field manager ownership.FieldManager. It returns the metadata that the
-	// server stored.
-	Patch(ctx context.Context, ref object.Ref, patch []byte) (*object.Meta, error)
-	// Content returns the present object.
-	Content(ctx context.Context, ref object.Ref) (object.Content, error)
-	// Send writes the object, and returns what the server stored. Nothing is stored if dry is set.
-	Send(ctx context.Context, ref object.Ref, as source.Apply, body []byte, dry bool) (object.Content, error)
-	// Delete deletes the object if it has the uid.
-	Delete(ctx context.Context, ref object.Ref, uid string) error
-}
-
-// Concurrency is the maximum number of concurrent writes.
-const Concurrency = 8
 
 // requestTimeout limits one request, so that an interrupted adoption does not wait for a server that no longer answers.
 const requestTimeout = 30 * time.Second
@@ -165,8 +146,6 @@ func (i *Item) write(ctx context.Context, p Client, ended <-chan struct{}) {
 	}
 }
 
-func (i *Item) fail(message string) { i.Outcome, i.Message = report.OutcomeFailed, message }
-
 // written sets the outcome of a write that the server accepted. An admission policy may have changed it before it was
 // stored.
 func (i *Item) written(stored *object.Meta) {
@@ -222,22 +201,6 @@ func (i *Item) try(ctx context.Context, p Client) (*object.Meta, error) {
 		return nil, fmt.Errorf("%w; reading it again: %w", err, readErr)
 	}
 	return now, err
-}
-
-// temporary are the kinds of errors after which a retry may succeed.
-var temporary = []func(error) bool{
-	apierrors.IsConflict, apierrors.IsNotFound, apierrors.IsTooManyRequests, apierrors.IsServerTimeout,
-	apierrors.IsTimeout, apierrors.IsServiceUnavailable, apierrors.IsInternalError,
-}
-
-// refused says whether a retry is useless. All other errors may be temporary, or may follow a stored write: another
-// program wrote to the object, it is another object now, or no answer arrived.
-func refused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	return !slices.ContainsFunc(temporary, func(is func(error) bool) bool { return is(err) })
 }
 
 // settledBy sets the outcome that follows from the present metadata of the object. It returns false if the item is

@@ -7,6 +7,7 @@ package repair
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -59,6 +60,35 @@ var actions = map[remedy.StepKind]report.Action{remedy.StepUnblock: report.Actio
 	remedy.StepCreate: report.ActionCreate, remedy.StepRestore: report.ActionRestore, remedy.StepRecreate: report.ActionRecreate,
 	remedy.StepRemove: report.ActionRemove, remedy.StepResume: report.ActionResume, remedy.StepDeploy: report.ActionDeploy}
 
+// maker makes a step that writes more than ownership metadata.
+type maker interface {
+	// prepare reads what the step changes, and asks the server whether it would accept it.
+	prepare(ctx context.Context, c Client, i *Item) error
+	// try makes the step. It is called again after an error that may be temporary.
+	try(ctx context.Context, c Client, i *Item) error
+	// record adds what an undo needs.
+	record(e *Entry)
+}
+
+// Options of a plan.
+type Options struct {
+	Policy ownership.Policy // IfUnowned if it is empty
+	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release
+	// ("namespace/name").
+	TakeFrom []string
+	// Pick selects objects; nil selects all. It is called for every desired object.
+	Pick func(object.Ref) bool
+	// Codes are those of the findings to repair; without any, all are repaired.
+	Codes []string
+	// Allow are the values of remedy.StepKind.Allowed that are permitted.
+	Allow []string
+}
+
+// Allowed are the values of Options.Allow.
+func Allowed() []string {
+	return []string{remedy.StepDeploy.Allowed(), remedy.StepRecreate.Allowed(), remedy.StepRemove.Allowed()}
+}
+
 // newItem returns the item of a step that writes a desired object.
 func newItem(d *evaluate.BundleDeployment, x *evaluate.Object, step remedy.StepKind) Item {
 	out := Item{On: d.On.ID, RepairedObject: report.RepairedObject{Ref: x.Ref, Cluster: string(d.On.ID), Step: step,
@@ -104,6 +134,8 @@ func Digest(plan *report.Repair) string {
 	_ = e.Encode([]any{plan.Notes, gaps, plan.Policy == string(ownership.IfNoDiff)})
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+func (i *Item) fail(message string) { i.Outcome, i.Message = report.OutcomeFailed, message }
 
 func withoutTimes(differences []report.Difference) []report.Difference {
 	out := slices.Clone(differences)

@@ -11,23 +11,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
-
-// Options of a plan.
-type Options struct {
-	Policy ownership.Policy // IfUnowned if it is empty
-	// TakeFrom names owners from which objects may be taken: a bundle, a bundle deployment, a set id or a release
-	// ("namespace/name").
-	TakeFrom []string
-	// Pick selects objects; nil selects all. It is called for every desired object.
-	Pick func(object.Ref) bool
-	// Codes are those of the findings to repair; without any, all are repaired.
-	Codes []string
-	// Allow are the values of remedy.StepKind.Allowed that are permitted.
-	Allow []string
-}
 
 // Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as for Adoptions.
 func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item, notOwners []string) {
@@ -174,19 +159,6 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 			"namespace may have written the record")
 	}
 	return out
-}
-
-// neverDeleted returns why an object is not deleted, also if it would be created again.
-func neverDeleted(r object.Ref) []string {
-	switch r.Kind {
-	case "PersistentVolumeClaim", "PersistentVolume":
-		return []string{"it holds data: to delete it is left to you"}
-	case "Namespace":
-		return []string{"deleting it deletes all that it contains"}
-	case "CustomResourceDefinition":
-		return []string{"deleting it deletes all objects of its kind"}
-	}
-	return nil
 }
 
 // removal plans to delete what is left over.

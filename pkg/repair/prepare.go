@@ -13,22 +13,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
-
-// maker makes a step that writes more than ownership metadata.
-type maker interface {
-	// prepare reads what the step changes, and asks the server whether it would accept it.
-	prepare(ctx context.Context, c Client, i *Item) error
-	// try makes the step. It is called again after an error that may be temporary.
-	try(ctx context.Context, c Client, i *Item) error
-	// record adds what an undo needs.
-	record(e *Entry)
-}
-
-// Clients returns the client of a cluster.
-type Clients func(object.ClusterID) Client
 
 // Prepare reads what the steps of a plan change, and asks the server whether it accepts them. What the server refuses is
 // refused by the plan. Nothing is stored. The error is that of ctx.

@@ -15,6 +15,7 @@ import (
 // Commands are those that findings suggest for the current cluster of the user.
 var Commands = remedy.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac",
 	Adopt:     "kubectl fleetdoctor adopt",
+	Repair:    "kubectl fleetdoctor repair",
 	Preflight: "kubectl fleetdoctor preflight", Targets: "kubectl fleetdoctor targets", Why: "kubectl fleetdoctor why",
 	Kubectl: "kubectl", Helm: "helm"}
 

@@ -231,7 +231,8 @@ func directory(t *testing.T) string {
 		}
 	}
 	for _, name := range []string{"fleetdoctor-adopt-20260102-030405.jsonl", "receipt.jsonl"} {
-		receipt, err := repair.CreateReceipt(filepath.Join(dir, name), repair.Header{ClusterUID: "invented"}, nil)
+		receipt, err := repair.CreateReceipt(filepath.Join(dir, name), repair.Header{ClusterUID: "invented"}, nil,
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

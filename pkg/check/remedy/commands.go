@@ -4,8 +4,6 @@
 package remedy
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -14,34 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
-
-// Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
-type Remedy struct {
-	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
-	Text string `json:"text,omitempty" text:"redact"`
-	// Command is a command line for a shell. It does not depend on how the program was called. A command of kubectl or
-	// Helm for a snapshot has a placeholder for the context of the captured cluster, which a shell refuses, if
-	// --context did not name the context.
-	Command string `json:"command,omitempty" text:"redact"`
-	// URL is the address of a page that explains the finding, or the rule of the item.
-	URL string `json:"url,omitempty" text:"keep"`
-	// Step is what the verb repair does; none for a remedy that it does not make.
-	Step Step `json:"-" text:"keep"`
-}
-
-// Lines returns the lines that show a remedy: its command and the effect of it, or one sentence. The command is first,
-// because it is the subject of the effect.
-func (r Remedy) Lines() []string {
-	return slices.DeleteFunc([]string{r.Command, r.Text}, func(line string) bool { return line == "" })
-}
-
-// Run is a command with its effect.
-func Run(command, effect string, args ...any) Remedy {
-	return Remedy{Command: command, Text: fmt.Sprintf(effect, args...)}
-}
-
-// Advise is a remedy without a command.
-func Advise(format string, args ...any) Remedy { return Remedy{Text: fmt.Sprintf(format, args...)} }
 
 // Commands are the beginnings of the commands that findings suggest. They name the cluster that was audited, so that a
 // command that is pasted into a shell never writes to another cluster.
@@ -175,9 +145,8 @@ func (c Commands) Predict(d *directory.Deployment) Remedy {
 
 // Assign plans to assign the objects of a bundle to it.
 func (c Commands) Assign(d *directory.Deployment) Remedy {
-	out := Run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes")
-	out.Step = Step{Kind: StepAdopt, Object: d.Ref()}
-	return out
+	return Run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes").
+		With(Step{Kind: StepAdopt, Object: d.Ref()})
 }
 
 // ShowDifferences shows every field that differs.

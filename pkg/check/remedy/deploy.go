@@ -78,10 +78,8 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
 	const change = `{"status":{"appliedDeploymentID":""}}`
-	out := Run(m.patch(d.Ref(), " --subresource=status", change), "%s; preflight predicts whether Helm refuses it",
-		effect)
-	out.Step = Step{Kind: StepDeploy, Object: d.Ref(), Patch: change, Subresource: "status"}
-	return out
+	return Run(m.patch(d.Ref(), " --subresource=status", change), "%s; preflight predicts whether Helm refuses it",
+		effect).With(Step{Kind: StepDeploy, Object: d.Ref(), Patch: change, Subresource: "status"})
 }
 
 // Release lets the rollout of a bundle go on, with a limit of so many unavailable clusters.
@@ -118,9 +116,7 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 // forceSync sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
 func (m *Maker) forceSync(r object.Ref, generation int64, effect string) Remedy {
 	change := fmt.Sprintf(`{"spec":{"forceSyncGeneration":%d}}`, generation)
-	out := Run(m.patch(r, "", change), "%s", effect)
-	out.Step = Step{Kind: StepDeploy, Object: r, Patch: change}
-	return out
+	return Run(m.patch(r, "", change), "%s", effect).With(Step{Kind: StepDeploy, Object: r, Patch: change})
 }
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
@@ -131,9 +127,7 @@ func (m *Maker) StartJob(repo string, generation int64) Remedy {
 
 // Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
-	out := Run(m.ProcessCommand(bundle), "%s", effect)
-	out.Step = m.reconciles(facts.Named(state.Bundle, bundle))
-	return out
+	return Run(m.ProcessCommand(bundle), "%s", effect).With(m.reconciles(facts.Named(state.Bundle, bundle)))
 }
 
 // ProcessCommand returns the command of Process.
@@ -143,10 +137,8 @@ func (m *Maker) ProcessCommand(bundle string) string {
 
 // TryNow makes an agent try a deploy again that failed. It does that by itself too, after growing pauses.
 func (m *Maker) TryNow(d *directory.Deployment) Remedy {
-	out := Run(m.reconcile("bundledeployments", d.Ref()),
-		"makes its agent try again now, once the cause is gone; by itself, it may wait for some minutes")
-	out.Step = m.reconciles(d.Ref())
-	return out
+	return Run(m.reconcile("bundledeployments", d.Ref()), "makes its agent try again now, once the cause is gone; by "+
+		"itself, it may wait for some minutes").With(m.reconciles(d.Ref()))
 }
 
 // reconciles is the step of reconcile.
@@ -185,7 +177,6 @@ func (m *Maker) Resume(r object.Ref) Remedy {
 		effect += "; paused in the fleet.yaml pauses it again with the next commit"
 	}
 	const change = `{"spec":{"paused":false}}`
-	out := Run(m.patch(r, "", change), effect, r.Kind, r.Namespace+"/"+r.Name)
-	out.Step = Step{Kind: StepResume, Object: r, Patch: change}
-	return out
+	return Run(m.patch(r, "", change), effect, r.Kind, r.Namespace+"/"+r.Name).
+		With(Step{Kind: StepResume, Object: r, Patch: change})
 }

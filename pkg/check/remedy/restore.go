@@ -18,16 +18,16 @@ import (
 // bundle is being removed, or if the record is not confirmed: who wrote it may have written anything.
 func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
 	generated := strings.HasSuffix(o.Name, "-") // it has no name
-	if d.From != resolve.FromRelease || generated || m.removing(d) || !d.Evidence.Confirmed() {
+	uncertain := d.From != resolve.FromRelease || !d.Evidence.Confirmed()
+	if uncertain || generated || m.removing(d) {
 		return nil
 	}
-	kind, effect := StepRestore, "gives the fields of the bundle that differ their desired values, from the release "+
-		"record; shows the plan, and asks before it writes"
 	if o.State == evaluate.Missing {
-		kind, effect = StepCreate, "creates what is missing of the bundle, from the release record; shows the plan, "+
-			"and asks before it writes"
+		return []Remedy{Make(Step{Kind: StepCreate, Object: o.Ref},
+			"creates what is missing of the bundle, from the release record")}
 	}
-	return []Remedy{m.On(d.On).Step(Step{Kind: kind, Object: o.Ref}, m.On(d.On).BundleArgs(&d.Deployment), effect)}
+	return []Remedy{Make(Step{Kind: StepRestore, Object: o.Ref},
+		"gives the fields that differ their desired values, from the release record")}
 }
 
 // removing reports whether a bundle deployment is being removed from its cluster, or should be.
@@ -70,7 +70,11 @@ func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object
 		return []Remedy{Advise("remove the label %s from the manifest, or set it to %s: Helm writes it at each deploy",
 			fleet.ManagedByLabel, fleet.ManagedByHelm), accept}
 	}
-	return slices.Concat([]Remedy{show}, m.Restore(d, o), []Remedy{revert, accept})
+	restore := m.Restore(d, o)
+	if len(restore) == 0 {
+		restore = []Remedy{show}
+	}
+	return append(restore, revert, accept)
 }
 
 // dropped reports whether all fields that differ are missing, and no manager is recorded for them.

@@ -38,15 +38,6 @@ func (k StepKind) Allowed() string {
 	return ""
 }
 
-// Step is the command that makes a step, and its effect. args name what is repaired.
-func (c Commands) Step(s Step, args, effect string) Remedy {
-	command := c.Repair + " " + args
-	if flag := s.Kind.Allowed(); flag != "" {
-		command += " --allow=" + flag
-	}
-	return Remedy{Command: command, Text: effect, Step: s}
-}
-
 // Step is a step of the verb repair. The zero value is none.
 type Step struct {
 	Kind StepKind

@@ -34,6 +34,7 @@ func (o *options) Complete(args []string) (err error) {
 	o.auditOptions.Names = names
 	o.auditOptions.Commands.Audit += o.Clusters.Args()
 	o.auditOptions.Commands.Why += o.Clusters.Args()
+	o.auditOptions.Commands.Repair += o.Clusters.Args()
 	o.auditOptions.Parents = true
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
 	o.selected, err = o.filter.ToFilter()

@@ -124,6 +124,7 @@ func (o *Options) Audit(in *input.Reading) engine.Options {
 		out.Clusters = o.Clusters.Clusters(in.Source)
 		out.Commands.Audit += o.Clusters.Args()
 		out.Commands.Why += o.Clusters.Args()
+		out.Commands.Repair += o.Clusters.Args()
 	}
 	return out
 }

@@ -11,7 +11,6 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
@@ -50,17 +49,14 @@ func (o *options) Complete(args []string) error {
 		}
 	}
 	for _, step := range o.allow {
-		if !slices.Contains(allowed, step) {
-			return fmt.Errorf("parsing --allow %q: it must be one of %s", step, strings.Join(allowed, ", "))
+		if !slices.Contains(repair.Allowed(), step) {
+			return fmt.Errorf("parsing --allow %q: it must be one of %s", step, strings.Join(repair.Allowed(), ", "))
 		}
 	}
 	o.auditOptions.Parents = !o.adopt
 	o.auditOptions.ServerCheck, o.auditOptions.Predict = collect.CheckNever, true
 	return nil
 }
-
-// allowed are the values of --allow.
-var allowed = []string{remedy.StepDeploy.Allowed(), remedy.StepRecreate.Allowed(), remedy.StepRemove.Allowed()}
 
 // Validate implements verb.Options.
 func (o *options) Validate() error {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package repair
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+)
+
+// neverDeleted returns why an object is not deleted, also if it would be created again.
+func neverDeleted(r object.Ref) []string {
+	switch r.Kind {
+	case "PersistentVolumeClaim", "PersistentVolume":
+		return []string{"it holds data: to delete it is left to you"}
+	case "Namespace":
+		return []string{"deleting it deletes all that it contains"}
+	case "CustomResourceDefinition":
+		return []string{"deleting it deletes all objects of its kind"}
+	}
+	return nil
+}
+
+// written is a desired object that a step writes.
+type written struct {
+	deployment *evaluate.BundleDeployment
+	object     *evaluate.Object
+	// secret is true for a Secret: no value of it is recorded.
+	secret bool
+}
+
+// effects are the consequences of a step that writes the object.
+func (w *written) effects(kind remedy.StepKind) []string {
+	if w.secret && kind != remedy.StepCreate {
+		return []string{"it is a Secret: its previous values are not recorded, and the undo leaves it as it is"}
+	}
+	return nil
+}
+
+// agents are the options with which the agent's Helm creates or updates an object. A field that another manager has is
+// taken: the next deploy by the agent is then not refused.
+func (w *written) agents(method source.Method) source.Apply {
+	if w.deployment.ServerSide {
+		return source.Apply{Manager: fleet.AgentManager, Force: true}
+	}
+	if method == source.Create {
+		return source.Apply{Method: method, Manager: fleet.AgentManager}
+	}
+	return source.Apply{Method: method, Manager: ownership.FieldManager}
+}
+
+// creation creates a missing object.
+type creation struct {
+	written
+	tried bool
+	uid   string // of the object that was created
+}
+
+func (c *creation) prepare(context.Context, Client, *Item) error { return nil }
+
+func (c *creation) try(ctx context.Context, client Client, i *Item) error {
+	content, err := c.deployment.Manifest(c.object)
+	if err != nil {
+		return err
+	}
+	content = compare.Stored(content)
+	body, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	as := c.agents(source.Create)
+	if as.Method == source.ServerSide || c.tried {
+		now, err := client.Content(ctx, i.Ref)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return err
+		case c.tried && compare.HasMerged(now, body): // the answer was lost
+			c.uid, _ = uidOf(now)
+			return nil
+		default:
+			return changedError{"it exists now"}
+		}
+	}
+	c.tried = true
+	as.Force = false // it does not exist
+	stored, err := client.Send(ctx, i.Ref, as, body, false)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return changedError{"it exists now"}
+	case apierrors.IsNotFound(err): // its namespace
+		return final{err}
+	case err == nil:
+		c.uid, _ = uidOf(stored)
+	}
+	return err
+}
+
+func (c *creation) record(*Entry) {}
+
+func (c *creation) created() string { return c.uid }
+
+// recreation deletes an object, and creates it.
+type recreation struct {
+	creation
+	previous object.Content // nil for a Secret, and for a Job that does not exist
+}
+
+func (r *recreation) prepare(ctx context.Context, client Client, i *Item) (err error) {
+	if i.UID == "" {
+		return nil
+	}
+	r.previous, err = previous(ctx, client, i, r.secret)
+	return err
+}
+
+// previous reads the object that a step deletes; nil for a Secret.
+func previous(ctx context.Context, client Client, i *Item, secret bool) (object.Content, error) {
+	live, err := client.Content(ctx, i.Ref)
+	uid, _ := uidOf(live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, changedError{"it was deleted in the meantime"}
+	case err != nil:
+		return nil, err
+	case i.UID != "" && uid != i.UID:
+		return nil, changedError{"it was deleted and created again in the meantime"}
+	}
+	i.UID = uid
+	if secret {
+		return nil, nil
+	}
+	return compare.Stored(live), nil
+}
+
+// goneAfter is how long a deleted object may exist; another pause follows after each look at it.
+const (
+	goneAfter = 30 * time.Second
+	lookAgain = 100 * time.Millisecond
+)
+
+func (r *recreation) try(ctx context.Context, client Client, i *Item) error {
+	if i.UID != "" && !r.tried {
+		if err := deleted(ctx, client, i); err != nil {
+			return err
+		}
+	}
+	return r.creation.try(ctx, client, i)
+}
+
+// deleted deletes the object of an item, and waits until it is gone.
+func deleted(ctx context.Context, client Client, i *Item) error {
+	if err := client.Delete(ctx, i.Ref, i.UID); err != nil && !apierrors.IsNotFound(err) {
+		if apierrors.IsConflict(err) {
+			return changedError{"it was deleted and created again in the meantime"}
+		}
+		return err
+	}
+	for until := time.Now().Add(goneAfter); ; {
+		now, err := client.Read(ctx, i.Ref)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		case now.Metadata.UID != i.UID:
+			return changedError{"another program created it again"}
+		case time.Now().After(until):
+			return final{fmt.Errorf("it is still being deleted after %s: a finalizer keeps it; run repair again when "+
+				"it is gone", goneAfter)}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+func (r *recreation) record(e *Entry) { e.Previous = r.previous }
+
+// removal deletes what is left over.
+type removal struct {
+	secret   bool
+	previous object.Content
+}
+
+func (r *removal) prepare(ctx context.Context, client Client, i *Item) (err error) {
+	r.previous, err = previous(ctx, client, i, r.secret)
+	return err
+}
+
+func (r *removal) try(ctx context.Context, client Client, i *Item) error {
+	err := client.Delete(ctx, i.Ref, i.UID)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return changedError{"it was deleted and created again in the meantime"}
+	}
+	return err
+}
+
+func (r *removal) record(e *Entry) { e.Previous = r.previous }
