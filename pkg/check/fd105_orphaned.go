@@ -32,7 +32,7 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 	}
 	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
 	if unknown == 0 {
-		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref},
+		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref, Downstream: true},
 			"deletes it and what it contains, which no deploy creates again"))
 	}
 	in.report(f)

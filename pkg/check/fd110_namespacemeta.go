@@ -3,6 +3,7 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -48,20 +48,17 @@ func (in *Input) namespaceLacks(d *evaluate.BundleDeployment) (f Finding, missin
 		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
 	f = about(d, ref, "namespace %s does not have the labels or annotations that %s states", ref.Name, d.Key())
 	f.Code = "FD110"
-	var security []string
+	isSecurity := func(l lack) bool { return strings.HasPrefix(l.key, fleet.PodSecurityPrefix) }
+	effect := "sets these labels and annotations"
+	if slices.ContainsFunc(missing, isSecurity) {
+		f.say("%s", podSecurity(d.On.AgentVersion(d.Namespace)))
+		effect += "; Pod Security then applies its labels to new pods of the namespace"
+	}
 	for _, l := range missing {
 		f.Evidence = append(f.Evidence, l.String())
-		if l.what == "label" && strings.HasPrefix(l.key, fleet.PodSecurityPrefix) {
-			security = append(security, l.key+"="+l.stated)
-		}
 	}
-	f.sayIf(len(security) > 0, podSecurity(d.On.AgentVersion(d.Namespace)))
-	if len(security) < len(missing) {
-		f.Remedies = in.Redeploy(d)
-		return f, missing
-	}
-	f.Remedies = only(remedy.Run(in.On(d.On).Kubectl+" label "+remedy.Named("namespace", ref.Name)+" --overwrite "+
-		escape.ShellWords(security), "sets these labels; Pod Security then applies them to new pods of the namespace"))
+	f.Remedies = only(remedy.Make(remedy.Step{Kind: remedy.StepRestore, Object: ref, Patch: patchOf(missing),
+		Downstream: true}, effect))
 	return f, missing
 }
 
@@ -97,6 +94,16 @@ func podSecurity(agent string) string {
 type lack struct {
 	what, key, stated, live string
 	exists                  bool
+}
+
+// patchOf returns the JSON merge patch that sets what is missing.
+func patchOf(missing []lack) string {
+	metadata := map[string]map[string]string{"labels": {}, "annotations": {}}
+	for _, l := range missing {
+		metadata[l.what+"s"][l.key] = l.stated
+	}
+	out, _ := json.Marshal(map[string]any{"metadata": metadata}) // encoding strings cannot fail
+	return string(out)
 }
 
 func (l lack) String() string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -22,7 +23,8 @@ func (in *pass) leftover(d *evaluate.BundleDeployment) {
 	f.sayIf(d.BD.Spec.OffSchedule, "the cluster is off schedule: Fleet does not delete it now")
 	f.sayIf(facts.Failed(b), "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
 	f.Settle = in.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
-	in.report(f, in.Commands.ExplainTargets(b))
+	in.report(f, in.Commands.ExplainTargets(b), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref()},
+		"deletes the BundleDeployment; "+uninstalls(d)))
 }
 
 // because returns why the targets exclude a cluster.

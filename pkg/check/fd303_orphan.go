@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
@@ -31,7 +32,8 @@ func (in *pass) orphan(d *evaluate.BundleDeployment) {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	f.Settle = in.Unchanged(d.Ref(), facts.Ref(state.Bundle, workspace, name),
 		facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel]))
-	in.report(f, in.Commands.Describe(d.Ref()))
+	in.report(f, in.Commands.Describe(d.Ref()), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref()},
+		"deletes the BundleDeployment; "+uninstalls(d)))
 }
 
 // without returns what a bundle deployment lacks: its Bundle or its Cluster; empty if it lacks nothing, or if that is

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -17,7 +19,16 @@ func (in *pass) valuesLeftover(o *valuesOwner) {
 	}
 	f := o.finding("the values Secret %s %s", o.key, what)
 	f.Object, f.Evidence = o.secret, o.lastChange()
-	in.report(f, in.Commands.ShowSecret(f.Object))
+	remedies := only(in.Commands.ShowSecret(f.Object))
+	if o.result.State == values.Leftover {
+		remedies = append(remedies, removesValues(f.Object))
+	}
+	in.report(f, remedies...)
+}
+
+// removesValues deletes a values Secret that is left over.
+func removesValues(secret object.Ref) remedy.Remedy {
+	return remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: secret}, "deletes the Secret, which nothing uses")
 }
 
 // oddity describes what is unusual about a Secret that Fleet can use or does not need; empty if nothing is.
@@ -63,7 +74,7 @@ func (in *pass) ownerlessValues() {
 					kind),
 				Settle: in.SameValues(k, facts.Ref(kind, k.Namespace, k.Name))}
 			f.say("the last change was at %s", facts.Time(r.Since))
-			in.report(f, in.Commands.ShowSecret(f.Object))
+			in.report(f, in.Commands.ShowSecret(f.Object), removesValues(f.Object))
 		}
 	}
 }

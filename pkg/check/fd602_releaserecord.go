@@ -100,7 +100,7 @@ func (in *Input) DeleteRecord(d *evaluate.BundleDeployment, revision release.Nam
 	secret := directory.SecretRef(revision)
 	return remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
 		"deletes the record of that revision, and no other object: the agent can then deploy again").
-		With(remedy.Step{Kind: remedy.StepUnblock, Object: secret})
+		With(remedy.Step{Kind: remedy.StepUnblock, Object: secret, Downstream: true})
 }
 
 // waitsForHooks says which hooks Helm runs while a revision is pending.

@@ -160,19 +160,32 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 		if root.Condition == "Deployed" && awaited.MatchString(words) { // the agent tries it again and again
 			return only(fix)
 		}
-		return []remedy.Remedy{fix, in.Retry(d, root.Condition)}
+		return []remedy.Remedy{fix, in.Retry(d, root.Condition).ByHand()}
+	}
+	retry := in.TryNow(root.Of)
+	if own {
+		retry = in.Retry(d, root.Condition)
 	}
 	switch {
 	case in.adopted(root.Of, words):
 	case adoptable(words): // a deploy is refused until the objects are adopted
-		out = append(out, in.Commands.Assign(root.Of))
+		adopt := remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: root.Of.Ref()}, "adopts the objects that exist already")
+		return append(out, adopt, retry, takesOwnership(d))
 	case root.Of.On != nil:
-		out = append(out, in.Commands.Predict(root.Of))
+		out, retry = append(out, in.Commands.Predict(root.Of)), retry.ByHand()
+	default:
+		retry = retry.ByHand()
 	}
-	if own {
-		return append(out, in.Retry(d, root.Condition))
+	return append(out, retry)
+}
+
+// takesOwnership is how Helm itself takes the objects over.
+func takesOwnership(d *evaluate.BundleDeployment) remedy.Remedy {
+	where := "fleet.yaml"
+	if d.HelmOp != "" {
+		where = "the HelmOp"
 	}
-	return append(out, in.TryNow(root.Of))
+	return remedy.Advise("or set helm.takeOwnership: true in %s: Helm then takes the objects over with the deploy", where)
 }
 
 // originsOfWait returns the findings about the root cause for which a bundle deployment waits.

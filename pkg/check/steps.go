@@ -16,11 +16,14 @@ func (in *Input) addSteps(f *Finding) {
 	var allow, effects []string
 	first := -1
 	f.Remedies = slices.DeleteFunc(f.Remedies, func(r remedy.Remedy) bool {
-		done := len(f.Steps) > 0 && !f.Steps[len(f.Steps)-1].Kind.More()
+		done := len(f.Steps) > 0 && !f.Steps[len(f.Steps)-1].More()
 		if r.Step.Kind == "" || done {
 			return false
 		}
-		f.Steps, effects = append(f.Steps, r.Step), append(effects, r.Text)
+		f.Steps = append(f.Steps, r.Step)
+		if r.Text != "" {
+			effects = append(effects, r.Text)
+		}
 		if flag := r.Step.Kind.Allowed(); flag != "" && !slices.Contains(allow, flag) {
 			allow = append(allow, flag)
 		}
@@ -41,7 +44,8 @@ func (in *Input) addSteps(f *Finding) {
 	if len(allow) > 0 {
 		command += " --allow=" + strings.Join(allow, ",")
 	}
-	f.Remedies[first] = remedy.Remedy{Command: command, Text: strings.Join(effects, "; then ")}
+	f.Remedies[first] = remedy.Remedy{Command: command, Text: strings.Join(effects, "; then ") +
+		"; shows the plan, and asks before it writes"}
 }
 
 // repairs is the command that repairs what a finding is about, on all clusters that are read.

@@ -124,11 +124,9 @@ func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 	}
 	f.say("the annotation makes the controller process the Bundle")
 	f.say(caution)
-	command := fmt.Sprintf("%s patch %s --type=merge -p '%s' && %s", in.Commands.For(o.deployment.Ref()),
-		remedy.Named("bundledeployments.fleet.cattle.io", o.deployment.Name), discardHash,
-		in.ProcessCommand(o.deployment.Bundle))
-	in.report(f, remedy.Run(command,
-		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"))
+	in.report(f, remedy.Make(remedy.Step{Kind: remedy.StepDeploy, Object: o.deployment.Ref(), Patch: discardHash, Then: true},
+		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"),
+		in.Process(o.deployment.Bundle, ""))
 }
 
 // caution applies to the discarded hash.

@@ -78,9 +78,14 @@ func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bo
 		return within
 	})
 	for i := range o.Differences {
-		if d := &o.Differences[i]; unread && d.Path == replicasPath {
+		d := &o.Differences[i]
+		if d.Path != replicasPath {
+			continue
+		}
+		if unread {
 			d.Note = "an autoscaler may have set it: autoscalers could not be read"
 		}
+		o.Autoscaled = unread || scaled(scalers, key)
 	}
 	o.Scaled = explained
 	if len(o.Differences) == 0 {
@@ -90,6 +95,16 @@ func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bo
 		}
 	}
 	return explained
+}
+
+// scaled reports whether an autoscaler scales an object.
+func scaled(scalers map[autoscalerKey]Autoscaler, key object.Key) bool {
+	for _, a := range scalers {
+		if a.scales(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // setsReplicas reports whether an autoscaler may have set an object's number of replicas.

@@ -102,6 +102,8 @@ type Object struct {
 	// the bundle does not have: Fleet reports these as modified. Scaled is true if an autoscaler explains its number of
 	// replicas.
 	LastApplied, Scaled bool
+	// Autoscaled is true if the number of replicas differs, and an autoscaler scales the object, or may do so.
+	Autoscaled bool
 	// NotReady is true if the object is not ready, also if its state is another one. Condition is the condition that is
 	// not met.
 	NotReady  bool

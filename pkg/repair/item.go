@@ -49,6 +49,9 @@ func (i *Item) wave() int {
 	if i.Kind != "Namespace" && i.Kind != "CustomResourceDefinition" {
 		out++
 	}
+	if r, ok := i.do.(interface{ first() bool }); ok && r.first() {
+		out--
+	}
 	if i.undo {
 		return -out
 	}

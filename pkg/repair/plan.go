@@ -49,7 +49,11 @@ func (p *planner) finding(f *check.Finding) {
 	for _, step := range f.Steps {
 		switch step.Kind {
 		case remedy.StepAdopt, remedy.StepCreate, remedy.StepRestore, remedy.StepRecreate:
-			p.object(f, step)
+			if step.Patch == "" {
+				p.object(f, step)
+			} else if p.picks(f.Object) {
+				p.add(p.request(f, step), f.Code)
+			}
 		case remedy.StepRemove, remedy.StepUnblock:
 			if p.picks(f.Object) {
 				p.add(p.removal(f, step), f.Code)
@@ -59,7 +63,7 @@ func (p *planner) finding(f *check.Finding) {
 				p.add(p.request(f, step), f.Code)
 			}
 		}
-		if !step.Kind.More() {
+		if !step.More() {
 			return // the other ways to proceed are alternatives
 		}
 	}
@@ -151,6 +155,9 @@ func (p *planner) writes(d *evaluate.BundleDeployment, x *evaluate.Object, kind 
 // refusals are the reasons for which a desired object is not written.
 func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	out := d.NeverAdopted(x)
+	if x.Autoscaled && replicasDiffer(x) {
+		out = append(out, "an autoscaler scales it, or may do so: it would change .spec.replicas again")
+	}
 	if others := p.Desired.On(d.On).Confirmed(x.Key()); len(others) > 1 {
 		out = append(out, fmt.Sprintf("%d bundles desire it: remove it from all but one", len(others)))
 	}
@@ -161,9 +168,13 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 	return out
 }
 
+func replicasDiffer(x *evaluate.Object) bool {
+	return slices.ContainsFunc(x.Differences, func(d evaluate.Difference) bool { return d.Path == ".spec.replicas" })
+}
+
 // removal plans to delete what is left over.
 func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
-	out := Item{On: p.clusterOf(f), do: &removal{secret: step.Object.IsSecret()},
+	out := Item{On: p.clusterOf(f, step), do: &removal{secret: step.Object.IsSecret()},
 		RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind, Action: actions[step.Kind],
 			BundleDeployment: f.BundleDeployment}}
 	out.Cluster = string(out.On)
@@ -173,14 +184,19 @@ func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
 
 // request plans to ask one of Fleet's controllers or agents, through an object of Fleet.
 func (p *planner) request(f *check.Finding, step remedy.Step) Item {
-	return Item{do: &request{step: step}, RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind,
-		Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
+	out := Item{On: p.clusterOf(f, step), do: &request{step: step}, RepairedObject: report.RepairedObject{
+		Ref: step.Object, Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
+	out.Cluster = string(out.On)
+	if step.Kind == remedy.StepRestore {
+		out.Effects = f.Evidence
+	}
+	return out
 }
 
-// clusterOf returns the cluster that an object of a finding is on.
-func (p *planner) clusterOf(f *check.Finding) object.ClusterID {
+// clusterOf returns the cluster that the object of a step is on.
+func (p *planner) clusterOf(f *check.Finding, step remedy.Step) object.ClusterID {
 	for _, d := range p.Deployments {
-		if d.Key() == f.BundleDeployment && d.On != nil && f.Object != d.Ref() {
+		if step.Downstream && d.Key() == f.BundleDeployment && d.Cluster == f.Cluster && d.On != nil {
 			return d.On.ID
 		}
 	}

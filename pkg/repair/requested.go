@@ -25,7 +25,7 @@ func (r *request) prepare(ctx context.Context, client Client, i *Item) error {
 		return err
 	}
 	i.UID, _ = uidOf(before)
-	if r.step.Kind == remedy.StepResume {
+	if r.step.Kind != remedy.StepDeploy {
 		r.undo, err = compare.Inverse(before, []byte(r.step.Patch))
 	}
 	return err
@@ -50,3 +50,6 @@ func (r *request) record(e *Entry) {
 		e.Forward, e.Undo = json.RawMessage(r.step.Patch), r.undo
 	}
 }
+
+// first reports whether another step depends on this one.
+func (r *request) first() bool { return r.step.Then }

@@ -44,5 +44,8 @@ func (r Remedy) With(s Step) Remedy {
 // Make is a remedy that only the verb repair makes; the check of the finding adds its command. effect is what the verb
 // does.
 func Make(s Step, effect string) Remedy {
-	return Remedy{Text: effect + "; shows the plan, and asks before it writes", Step: s}
+	return Remedy{Text: effect, Step: s}
 }
+
+// ByHand returns the remedy as one that the verb repair does not make: something else has to be done first.
+func (r Remedy) ByHand() Remedy { return r.With(Step{}) }

@@ -45,7 +45,13 @@ type Step struct {
 	Object object.Ref
 	// Patch is a JSON merge patch, for resume and deploy; Subresource is what it is for, empty for the object itself.
 	Patch, Subresource string
+	// Downstream is true if Object is on the cluster of the bundle deployment, although it is not one of its objects.
+	Downstream bool
+	// Then is true if another step of the same finding follows.
+	Then bool
 }
 
-// More reports whether further steps of the same finding follow: a step that only makes way for another one.
-func (k StepKind) More() bool { return k == StepUnblock || k == StepAdopt || k == StepResume }
+// More reports whether further steps of the same finding follow: this one only makes way for another one.
+func (s Step) More() bool {
+	return s.Then || s.Kind == StepUnblock || s.Kind == StepAdopt || s.Kind == StepResume
+}
