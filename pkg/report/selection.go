@@ -9,12 +9,7 @@ import (
 )
 
 // Merged returns a copy in which the findings that are the same on several clusters are one finding.
-func (a *Audit) Merged() *Audit {
-	if len(a.Source.Clusters) == 0 {
-		return a
-	}
-	return a.WithFindings(merged(a.Findings))
-}
+func (a *Audit) Merged() *Audit { return a.WithFindings(merged(a.Findings)) }
 
 // WithFindings returns a copy with other findings. The totals and the codes of the aggregates follow from them.
 func (a *Audit) WithFindings(findings []Finding) *Audit {
