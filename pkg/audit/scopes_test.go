@@ -77,9 +77,6 @@ func checkScopes(t *testing.T, src source.Source) {
 		w, found := scopeWorld{whole, part, s}, map[string]bool{}
 		for _, f := range part.Unmerged().Findings {
 			found[f.ID] = true
-			if f.Code == "FD611" && f.Object.Kind == state.BundleDeployment {
-				continue // without a scope, the finding is about its Bundle
-			}
 			if all[f.ID].ID == "" {
 				t.Errorf("scope %+v: %s is not a finding of the whole audit: %s", s, findingKey(f), f.Message)
 			}

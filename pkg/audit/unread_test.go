@@ -407,10 +407,11 @@ func TestForbiddenOnce(t *testing.T) {
 	}{
 		{evaluate.Scope{}, []string{"FD607 Cluster fleet-local/local: no result for 3 bundle deployments, because " +
 			"their release records (Secrets) may not be read: only what Fleet reports of them is known",
-			"FD611 Bundle fleet-local/mail", "FD611 Bundle fleet-local/shop", "FD611 Bundle fleet-local/web"}},
+			"FD611 BundleDeployment cluster-one/mail",
+			"FD611 BundleDeployment cluster-one/shop", "FD611 BundleDeployment cluster-one/web"}},
 		{evaluate.Scope{Targets: []evaluate.Target{{Kind: evaluate.TargetBundle, Name: "web"}}},
 			[]string{"FD607 BundleDeployment cluster-one/web: no result for cluster-one/web: its release record may " +
-				"not be read (Secrets)", "FD611 Bundle fleet-local/web"}},
+				"not be read (Secrets)", "FD611 BundleDeployment cluster-one/web"}},
 	} {
 		src := faulty{Source: e.open(t), lists: map[string]source.Coverage{"Secret": forbidden}}
 		got, err := reportOf(audit.Run(t.Context(), src, audit.Options{Scope: test.scope, Pause: noPause}))

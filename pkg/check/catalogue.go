@@ -39,11 +39,9 @@ type row struct {
 	values, bundleValues func(*pass, *valuesOwner)
 	// bundle is called for the Bundles in scope that are not being deleted.
 	bundle func(*pass, *v1alpha1.Bundle)
-	// aggregate is called for the aggregates of these kinds that are in scope; with partly also for those of which only
-	// bundle deployments are.
+	// aggregate is called for the aggregates of these kinds that are in scope.
 	aggregate func(*pass, *evaluate.Aggregate)
 	kinds     []string
-	partly    bool
 	agent     func(*pass, evaluate.Agent)
 	cluster   func(*pass, *directory.Cluster)
 	all       func(*pass)
@@ -119,7 +117,7 @@ var catalogue = []row{
 	{code: "FD609", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
 	{code: CodeNotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
 	{code: CodeNotProcessed, scope: OfAll, all: (*pass).switchedOff},
-	{code: "FD611", scope: OfAggregate, kinds: bundles, partly: true, aggregate: (*pass).reportedNotReady},
+	{code: "FD611", scope: OfDeployment, deployment: (*pass).reportedNotReady},
 	{code: "FD612", scope: OfDeployment, object: (*pass).scaledOutside},
 	{code: "FD613", scope: OfAll, all: (*pass).waitsForPause},
 	{code: "FD614", scope: OfAll, kinds: sources, aggregate: (*pass).deployedNowhere},

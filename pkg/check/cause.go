@@ -158,7 +158,9 @@ type Resource struct {
 	State   evaluate.State
 	Reason  string
 	Message string
-	Owner   *evaluate.Owner
+	// Said is why Fleet reports it as not ready, as the end of the sentence.
+	Said  string
+	Owner *evaluate.Owner
 }
 
 // Orphaned is the state of an object that is left over from an earlier revision.

@@ -3,14 +3,12 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -18,14 +16,6 @@ import (
 // codesOf are the codes of the findings about an object in a state.
 var codesOf = map[evaluate.State][]string{evaluate.Missing: {"FD101", "FD111"}, evaluate.Unowned: {"FD102"},
 	evaluate.Modified: {"FD104"}, evaluate.NotReady: {"FD107"}, Orphaned: {"FD105"}}
-
-// order is the order in which the states of objects decide the state of their deployment. Fleet tests readiness first
-// (docs/fleet-behavior.md, 4.3).
-var order = []evaluate.State{evaluate.NotReady, evaluate.Missing, evaluate.Unowned, evaluate.Modified, Orphaned}
-
-func worstFirst(a, b Resource) int {
-	return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), a.Compare(b.Ref))
-}
 
 // Objects returns why a deployment is not ready, by its live objects.
 func (c *Causes) Objects(e *evaluate.BundleDeployment) Cause {
@@ -106,42 +96,19 @@ const mostSaid = 3
 
 // byStatus returns why a deployment is not ready, by the objects that its status lists.
 func (c *Causes) byStatus(d *directory.Deployment) Cause {
-	status := &d.BD.Status
-	var all []Resource
-	var said []string // why objects are not ready, as Fleet reports
-	add := func(is evaluate.State, apiVersion, kind, namespace, name string) {
-		all = append(all, resource(object.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name},
-			is, ""))
-	}
-	if fleet.ReportedState(d.BD) == fleet.NotReady {
-		for i := range status.NonReadyStatus {
-			o := &status.NonReadyStatus[i]
-			add(evaluate.NotReady, o.APIVersion, o.Kind, o.Namespace, o.Name)
-			if text := c.ReportedOf(d, o); text != "" && len(said) < mostSaid {
-				said = append(said, all[i].Key().String()+text)
-			}
-		}
-	}
-	for _, o := range status.ModifiedStatus {
-		is := evaluate.Modified
-		switch {
-		case o.Exist:
-			is = evaluate.Unowned
-		case o.Missing:
-			is = evaluate.Missing
-		case o.Delete:
-			is = Orphaned
-		}
-		add(is, o.APIVersion, o.Kind, o.Namespace, o.Name)
-	}
-	slices.SortStableFunc(all, worstFirst)
+	all := c.listed(d)
 	s := c.stepOn(StepReportedState, d, "Fleet reports it as "+shown(d.BD)+", and its status lists no object")
 	if len(all) == 0 {
 		return notReady(s)
 	}
-	s.Kind, s.Message, s.Resources = StepObjects, all[0].Message+more(len(all)-1)+", as Fleet reports", all
-	s.Evidence = slices.Concat(said, []string{"its cluster was not read: this is the status that its agent wrote"})
-	if status.IncompleteState {
+	s.Kind, s.Message, s.Resources = StepObjects, all[0].Message+more(len(all)-1), all
+	for _, o := range all {
+		if o.Said != "" && len(s.Evidence) < mostSaid {
+			s.Evidence = append(s.Evidence, o.Key().String()+o.Said)
+		}
+	}
+	s.Evidence = append(s.Evidence, "its cluster was not read: this is the status that its agent wrote")
+	if d.BD.Status.IncompleteState {
 		s.Evidence = append(s.Evidence, "the status lists ten objects of each kind at most")
 	}
 	return notReady(s)

@@ -106,8 +106,7 @@ func (r running) onAggregate(a *evaluate.Aggregate) {
 	if b, ok := a.Object.(*v1alpha1.Bundle); ok {
 		r.onBundle(a, b)
 	}
-	inScope := a.InScope || r.partly && len(a.BundleDeployments) > 0
-	if r.aggregate != nil && inScope && slices.Contains(r.kinds, a.Kind) {
+	if r.aggregate != nil && a.InScope && slices.Contains(r.kinds, a.Kind) {
 		r.aggregate(r.in, a)
 	}
 }

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -14,10 +15,22 @@ func (in *pass) truncated(d *evaluate.BundleDeployment) {
 	if d.BD == nil {
 		return
 	}
+	lists := in.truncation(d)
+	if lists == "" {
+		return
+	}
+	f := onDeployment(d, "the status of %s %s", d.Key(), lists)
+	in.report(f, remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
+		"lists all of the objects that the audit read"))
+}
+
+// truncation is how many of its objects the status of a bundle deployment lists, as the end of a sentence; empty if its
+// lists are complete.
+func (in *Input) truncation(d *evaluate.BundleDeployment) string {
 	s := d.BD.Status
 	longest := max(len(s.ModifiedStatus), len(s.NonReadyStatus))
 	if longest < fleet.MaxListed || s.ResourceCounts != nil && !s.IncompleteState {
-		return
+		return ""
 	}
 	of := "an unknown number"
 	c, known := in.fleetCounts(d)
@@ -26,9 +39,7 @@ func (in *pass) truncated(d *evaluate.BundleDeployment) {
 	case known && total > longest:
 		of = strconv.Itoa(total)
 	case known && s.ResourceCounts != nil:
-		return // it was truncated once, and is complete again
+		return "" // it was truncated once, and is complete again
 	}
-	f := onDeployment(d, "the status of %s lists %d objects of %s", d.Key(), longest, of)
-	in.report(f, remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
-		"lists all of the objects that the audit read"))
+	return fmt.Sprintf("lists %d objects of %s", longest, of)
 }

@@ -3,57 +3,50 @@
 package check
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// notReadyStates are the states that this finding counts, the worst one first. FD604 reports what is not applied.
-var notReadyStates = []fleet.BundleState{fleet.Modified, fleet.NotReady}
-
-func (in *pass) reportedNotReady(a *evaluate.Aggregate) {
-	of := map[fleet.BundleState][]*evaluate.BundleDeployment{}
-	next := remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the " +
-		"right to read release records")
-	for _, d := range a.BundleDeployments {
-		if d.BD == nil || facts.Deleting(d.BD) || !in.onlyReported(d) {
-			continue
-		}
-		s := fleet.ReportedState(d.BD)
-		if !a.InScope && slices.Contains(notReadyStates, s) {
-			f := onDeployment(d, "Fleet reports %s as %s, and its objects were not read", d.Key(), s)
-			f.Message += in.SaidOf(&d.Deployment, "Ready")
-			in.report(f, next)
-			continue
-		}
-		of[s] = append(of[s], d)
-	}
-	var states, clusters []string
-	f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf}
-	for _, s := range notReadyStates {
-		if all := of[s]; len(all) > 0 {
-			states = append(states, fmt.Sprintf("%d as %s", len(all), s))
-			if said := in.SaidOf(&all[0].Deployment, "Ready"); said != "" {
-				f.say("%s%s", all[0].ClusterKey(), said)
-			}
-		}
-		for _, d := range of[s] {
-			clusters = append(clusters, d.ClusterKey())
-		}
-	}
-	if len(states) == 0 || !a.InScope {
+// reportedNotReady reports each object that the status of a bundle deployment lists, if only the status is known. FD604
+// reports what is not applied.
+func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
+	if d.BD == nil || facts.Deleting(d.BD) || !in.onlyReported(d) {
 		return
 	}
-	slices.Sort(clusters)
-	f.Message = fmt.Sprintf("of bundle %s, whose objects were not read, Fleet reports %s: %s", a.Key(),
-		strings.Join(states, " and "), facts.List(clusters))
-	in.report(f, next)
+	s := fleet.ReportedState(d.BD)
+	if s != fleet.Modified && s != fleet.NotReady {
+		return
+	}
+	next := remedy.Advise("audit the clusters too, each alone or together with the management cluster, with the " +
+		"right to read release records")
+	listed := in.listed(&d.Deployment)
+	if len(listed) == 0 && statesNotReady(d.BD) {
+		f := onDeployment(d, "Fleet reports %s as %s", d.Key(), s)
+		f.Message += in.SaidOf(&d.Deployment, "Ready")
+		in.report(f, next)
+	}
+	for _, o := range listed {
+		f := about(d, o.Ref, "%s", o.Message+o.Said)
+		f.Aspect, f.AsOf = string(o.State), d.BD.Reported().AsOf
+		if lists := in.truncation(d); lists != "" {
+			f.say("the status %s: the others are not known", lists)
+		}
+		in.report(f, next)
+	}
+}
+
+// statesNotReady reports whether a status that lists no object states that it is not ready: an empty one states nothing,
+// and FD604 has the reason of a refused installation.
+func statesNotReady(bd *v1alpha1.BundleDeployment) bool {
+	ready := facts.ConditionOf(bd.Status.Conditions, "Ready").Status
+	states := bd.Status.Display.State != "" || ready == "False"
+	return states && facts.ConditionOf(bd.Status.Conditions, "Installed").Status != "False"
 }
 
 // SaysNotReady reports whether findings of a code say that Fleet does not report everything as ready and applied.
