@@ -35,7 +35,7 @@ func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
 		f := about(d, o.Ref, "%s", o.Message+o.Said)
 		f.Aspect, f.AsOf = string(o.State), d.BD.Reported().AsOf
 		if lists := in.truncation(d); lists != "" {
-			f.say("the status %s: the others are not known", lists)
+			f.Message += "; it " + lists
 		}
 		in.report(f, next)
 	}
