@@ -233,7 +233,7 @@ var layers = []layer{
 			"pkg/evaluate", "pkg/check",
 			"pkg/gaps", "pkg/report"}},
 	{packages: []string{"pkg/owner"}, never: slices.Concat(commands, printing),
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate",
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/resolve", "pkg/evaluate", "pkg/check/remedy",
 			"pkg/compare", "pkg/audit", "pkg/gaps",
 			"pkg/report"}},
 	{packages: []string{"pkg/impact/read"}, never: slices.Concat(commands, printing),

@@ -22,7 +22,7 @@ import (
 // explainer explains the labels and annotations of one object.
 type explainer struct {
 	resolve.OnCluster
-	desired     *resolve.DesiredState
+	all         []*resolve.BundleDeployment
 	have        ownership.Metadata
 	owner       *resolve.BundleDeployment // nil if no bundle deployment has its hash
 	namespace   string
@@ -107,12 +107,21 @@ func (e explainer) release(string) string {
 	if !e.State.Releases[name] {
 		return "Helm release " + name + ", which has no record here" + e.asFarAsRead()
 	}
-	for _, d := range e.desired.Deployments {
-		if d.On == e.Cluster && d.Release.Release() == name {
-			return "Helm release " + name + ": bundle deployment " + d.Key()
-		}
+	if d := ofRelease(e.all, e.OnCluster, name); d != nil {
+		return "Helm release " + name + ": bundle deployment " + d.Key()
 	}
 	return "Helm release " + name + ", which is not of a bundle deployment here"
+}
+
+// ofRelease returns the bundle deployment with a Helm release on a cluster; nil if there is none.
+func ofRelease(all []*resolve.BundleDeployment, c resolve.OnCluster, release string) *resolve.BundleDeployment {
+	i := slices.IndexFunc(all, func(d *resolve.BundleDeployment) bool {
+		return d.On == c.Cluster && d.Release.Release() == release
+	})
+	if i < 0 {
+		return nil
+	}
+	return all[i]
 }
 
 // asFarAsRead qualifies statements about absent records if not all records could be read.

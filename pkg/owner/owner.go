@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -25,7 +26,7 @@ import (
 // each name that is not found or could not be read, there is an error that names it, beside the report of the other
 // ones, which is nil without any.
 func Of(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Ownership, error) {
-	r := owners{}
+	r := owners{commands: o.Commands}
 	var err error
 	r.Reading, err = audit.Read(ctx, src, o)
 	if err != nil {
@@ -56,7 +57,10 @@ func Of(ctx context.Context, src source.Source, o audit.Options, names []source.
 }
 
 // owners finds the owners of objects.
-type owners struct{ *audit.Reading }
+type owners struct {
+	*audit.Reading
+	commands remedy.Commands
+}
 
 // named finds the objects that a name matches, on every cluster.
 func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObject, error) {
@@ -102,36 +106,38 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 func (r *owners) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Object) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
+	of := subject{OnCluster: c, OwnedObject: &out, all: r.Desired.Deployments, have: have,
+		deleting: m.Metadata.DeletionTimestamp != "", commands: r.commands}
 	for _, w := range c.Of(out.Key()) {
 		class, _ := ownership.Classify(have, w.Deployment.Ownership)
-		evidence := w.Deployment.Evidence()
-		if evidence.Add(out.Key(), have); !evidence.Confirms(out.Key()) {
+		if of.confirms(w.Deployment) {
+			of.desired = append(of.desired, w)
+		} else {
 			class = evaluate.Unconfirmed
 		}
 		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(),
 			Reason: string(class)})
 	}
-	e := explainer{OnCluster: c, desired: r.Desired, have: have, namespace: out.Namespace,
-		annotations: m.Metadata.Annotations}
 	if have.Hash != "" {
-		e.owner = c.OwnerOf(have)
-		out.Owner = ownerOf(e.owner)
+		of.owner = c.OwnerOf(have)
 	}
-	if len(confirmed(out)) == 0 {
+	if of.owner != nil && of.confirms(of.owner) {
+		out.Owner = ownerOf(of.owner)
+	}
+	if len(of.desired) == 0 {
 		out.Unknown = evaluate.DesireUnknown(r.Desired, c.Cluster, func(records string) bool {
 			return c.MayConcern(records, out.Namespace)
 		})
 	}
-	out.Result, out.Verdict = result(c, have, out)
+	of.answer()
+	e := explainer{OnCluster: c, all: r.Desired.Deployments, have: have, owner: of.owner, namespace: out.Namespace,
+		annotations: m.Metadata.Annotations}
 	out.Metadata = e.entries(m)
 	e.addWriters(out.Metadata, o)
 	return out
 }
 
 func ownerOf(d *resolve.BundleDeployment) *report.BundleOwner {
-	if d == nil {
-		return nil
-	}
 	out := &report.BundleOwner{BundleDeployment: d.Key(), Bundle: d.Bundle, GitRepo: d.GitRepo, HelmOp: d.HelmOp,
 		Cluster: d.Cluster,
 		SetID:   d.Ownership.SetID, Commit: d.Commit}
@@ -139,59 +145,6 @@ func ownerOf(d *resolve.BundleDeployment) *report.BundleOwner {
 		out.Release = d.Release.String()
 	}
 	return out
-}
-
-// confirmed are the bundles that desire an object, without those of release records that the object does not confirm.
-func confirmed(o report.OwnedObject) []report.Claimant {
-	return slices.DeleteFunc(slices.Clone(o.DesiredBy), func(c report.Claimant) bool {
-		return c.Reason == evaluate.Unconfirmed
-	})
-}
-
-// result returns the owner of an object as a value and as a sentence. Fleet considers only the hash.
-func result(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
-	if have.Hash != "" {
-		return setResult(c, have, o)
-	}
-	switch {
-	case len(confirmed(o)) > 0:
-		return report.OwnerNotOwned, "it has no hash label: Fleet does not count it as an object of " +
-			confirmed(o)[0].BundleDeployment + ", which desires it"
-	case o.Unknown != "" && have.ReleaseName != "":
-		return report.OwnerUnknown, "Helm release " + have.Release() +
-			" owns it; it is not known whether a bundle desires it: " + o.Unknown
-	case o.Unknown != "":
-		return report.OwnerUnknown, "it is not known whether a bundle desires it: " + o.Unknown
-	case have.ReleaseName != "":
-		return report.OwnerHelmRelease, "no bundle owns it: Helm release " + have.Release() + " owns it"
-	}
-	return report.OwnerNone, "no bundle owns it, and no bundle that is installed on this cluster desires it"
-}
-
-// setResult is the result for an object that has a hash.
-func setResult(c resolve.OnCluster, have ownership.Metadata, o report.OwnedObject) (report.OwnerResult, string) {
-	owner := ownership.Evaluate(c, ownership.Claim{Object: o.Key(), Have: have}).Owners[0]
-	known := owner.Situation == ownership.KnownHash
-	switch {
-	case known && len(owner.Bundles) > 1:
-		return report.OwnerSharedSet,
-			"several bundle deployments share its set, and its Helm annotations name none of their releases"
-	case known && slices.ContainsFunc(confirmed(o), func(d report.Claimant) bool {
-		return d.BundleDeployment == owner.Bundles[0].Deployment
-	}):
-		return report.OwnerOwned, "Fleet counts it as an object of " + owner.String() + ", which desires it"
-	case known && c.OwnerOf(have) != nil && c.OwnerOf(have).HasHook(o.Ref):
-		return report.OwnerNotDesired, "it is a hook in the release of " + owner.String() + ": Helm creates it for a " +
-			"deploy, and Fleet does not count it"
-	case known:
-		return report.OwnerNotDesired, "it has the hash of " + owner.String() + ", which does not desire it"
-	case owner.Situation == ownership.SystemSet:
-		return report.OwnerSystemSet, "it " + owner.Describe()
-	case !c.SetsKnownIn(o.Namespace):
-		return report.OwnerUnknownSet,
-			"it has the hash of a set that is not known here, and not every release record could be read"
-	}
-	return report.OwnerLostSet, "it has the hash of a set that no release on this cluster has"
 }
 
 // unknownKind returns the error that no cluster serves the kind of a name.

@@ -23,8 +23,7 @@ func (t text) ownership(d *report.Ownership) {
 		if i > 0 {
 			t.line("")
 		}
-		t.line(t.bold(printable(o.Key().String())))
-		t.wrapped("  ", sentence(o.Verdict)+".")
+		t.verdict(&o)
 		t.owner(o.Owner)
 		for _, c := range o.DesiredBy {
 			role := "the owner"
@@ -43,7 +42,19 @@ func (t text) ownership(d *report.Ownership) {
 		if len(o.Metadata) == 0 {
 			t.linef("  %s", t.faint("no ownership metadata"))
 		}
+		if o.Next != nil {
+			t.remedies("  ", []report.Remedy{o.Next.Remedy})
+		}
 	}
+}
+
+// verdict shows who owns an object, and the verb of the next step.
+func (t text) verdict(o *report.OwnedObject) {
+	name, answer := printable(o.Key().String())+":", o.Verdict
+	if o.Next != nil {
+		answer += " → " + o.Next.Verb
+	}
+	t.line(t.bold(name) + " " + t.block(answer, span(name)+1, 2))
 }
 
 // owner shows the bundle that owns an object, and its parents.

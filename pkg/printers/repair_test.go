@@ -107,7 +107,7 @@ func TestGoldenOwnership(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := owner.Of(t.Context(), s, audit.Options{Version: "test"},
+	d, err := owner.Of(t.Context(), s, audit.Options{Version: "test", Commands: cases.Commands},
 		[]source.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"},
 			{Kind: "svc", Name: "edge"}})
 	if err != nil {

@@ -22,14 +22,15 @@ const (
 	OwnerOwned      OwnerResult = "Owned"      // Fleet counts it as an object of a bundle deployment that desires it
 	OwnerNotDesired OwnerResult = "NotDesired" // it has the hash of a bundle deployment that does not desire it
 	// several bundle deployments share its set, and its Helm annotations name none of their releases
-	OwnerSharedSet   OwnerResult = "SharedSet"
-	OwnerSystemSet   OwnerResult = "SystemSet"   // Fleet itself or another program applies its set, not a bundle
-	OwnerUnknownSet  OwnerResult = "UnknownSet"  // its set is not known, and not every release record could be read
+	OwnerSharedSet OwnerResult = "SharedSet"
+	OwnerSystemSet OwnerResult = "SystemSet" // Fleet itself or another program applies its set, not a bundle
+	// its set is not known, and not every release record could be read, or nothing confirms the record that has it
+	OwnerUnknownSet  OwnerResult = "UnknownSet"
 	OwnerLostSet     OwnerResult = "LostSet"     // no release on the cluster has its set
 	OwnerNotOwned    OwnerResult = "NotOwned"    // a bundle deployment desires it, and it has no hash
 	OwnerHelmRelease OwnerResult = "HelmRelease" // no bundle desires it, and its Helm annotations name a release
 	OwnerNone        OwnerResult = "NoOwner"     // no bundle desires it, and it names no owner
-	OwnerUnknown     OwnerResult = "Unknown"     // it has no hash, and it is not known whether a bundle desires it
+	OwnerUnknown     OwnerResult = "Unknown"     // no owner is known, and it is not known whether a bundle desires it
 )
 
 // OwnedObject is one object with its ownership metadata.
@@ -37,8 +38,10 @@ type OwnedObject struct {
 	object.Ref
 	UID    string      `json:"uid,omitempty"`
 	Result OwnerResult `json:"result"`
-	// Verdict is the result as a sentence.
+	// Verdict is the answer as a sentence without its first capital and its full stop.
 	Verdict string `json:"verdict"`
+	// Next is the next step; absent if there is none.
+	Next *NextStep `json:"next,omitempty"`
 	// Unknown is the reason if it is not known which bundle desires the object; otherwise absent.
 	Unknown string `json:"unknown,omitempty"`
 	// Owner is the bundle that owns the object; absent if no bundle owns it.
@@ -48,6 +51,12 @@ type OwnedObject struct {
 	Metadata  []MetadataEntry `json:"marks"`
 	// Controller is "Kind name" of the object that controls it.
 	Controller string `json:"controller,omitempty"`
+}
+
+// NextStep is a command of this program, with its verb.
+type NextStep struct {
+	Verb string `json:"verb"`
+	Remedy
 }
 
 // BundleOwner is the bundle deployment that owns an object, with its parents.

@@ -14,8 +14,7 @@ import (
 
 // Commands are those that findings suggest for the current cluster of the user.
 var Commands = remedy.Commands{Audit: "kubectl fleetdoctor audit", PrintRole: "kubectl fleetdoctor audit --print-rbac",
-	Adopt:     "kubectl fleetdoctor adopt",
-	Repair:    "kubectl fleetdoctor repair",
+	Adopt: "kubectl fleetdoctor adopt", Owner: "kubectl fleetdoctor owner", Repair: "kubectl fleetdoctor repair",
 	Preflight: "kubectl fleetdoctor preflight", Targets: "kubectl fleetdoctor targets", Why: "kubectl fleetdoctor why",
 	Kubectl: "kubectl", Helm: "helm"}
 

@@ -17,8 +17,8 @@ import (
 // command that is pasted into a shell never writes to another cluster.
 type Commands struct {
 	// Audit repeats this audit, without its scope: "kubectl fleetdoctor audit --snapshot dump.tgz". PrintRole prints
-	// the role that the audit needs; Adopt, Repair, Preflight, Targets and Why read the same source.
-	Audit, PrintRole, Adopt, Repair, Preflight, Targets, Why string
+	// the role that the audit needs; Adopt, Owner, Repair, Preflight, Targets and Why read the same source.
+	Audit, PrintRole, Adopt, Owner, Repair, Preflight, Targets, Why string
 	// Files are the arguments that name the directory of a bundle: "-f guestbook".
 	Files string
 	// Downstream is true if the commands read a cluster without its management cluster: they name a bundle by its id.
@@ -157,6 +157,17 @@ func (c Commands) ShowDifferences(d *directory.Deployment) Remedy {
 // Rules prints the rules with which Fleet ignores what is different. effect says which ones.
 func (c Commands) Rules(d *directory.Deployment, effect string, args ...any) Remedy {
 	return Run(c.Audit+" "+c.BundleArgs(d)+" -o compare-patches", effect, args...)
+}
+
+// ShowFindings audits the bundle of a deployment.
+func (c Commands) ShowFindings(d *directory.Deployment) Remedy {
+	return Run(c.Audit+" "+c.BundleArgs(d), "shows the findings about it, and how to proceed")
+}
+
+// ShowOwner shows the owner of an object.
+func (c Commands) ShowOwner(kind, namespace, name string) Remedy {
+	return Run(c.Owner+" "+escape.Shell(strings.ToLower(kind)+"/"+name)+InNamespace(namespace),
+		"shows which bundle owns the %s", kind)
 }
 
 // ShowCauses shows the chain of causes for which a bundle is not ready.

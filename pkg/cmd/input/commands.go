@@ -61,7 +61,8 @@ func (f *Flags) Commands() remedy.Commands {
 		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
 	}
 	return remedy.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac",
-		Adopt:     f.evaluating("adopt"), Repair: f.evaluating("repair"),
+		Adopt: f.evaluating("adopt"), Repair: f.evaluating("repair"),
+		Owner:     f.Command("owner"),
 		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" +
 			kubectl, Helm: "helm" + helm}
 }
