@@ -96,75 +96,89 @@ func TestOwner(t *testing.T) {
 // TestOwnerAnswers checks the answer for every situation, and the command of the next step.
 func TestOwnerAnswers(t *testing.T) {
 	const (
-		auditAll = " → kubectl fleetdoctor audit"
+		auditAll = "kubectl fleetdoctor audit"
 		audit1   = auditAll + " bundledeployment/cluster-one/"
-		adopt    = " → kubectl fleetdoctor adopt bundledeployment/"
+		adopt    = "kubectl fleetdoctor adopt bundledeployment/"
 	)
-	for of, want := range map[string]string{
-		"unowned-reasons configmap/web/owned": "bundle guestbook owns it (release web/guestbook, revision 1)",
-		"contested configmap/web/shared": "bundle second owns it (release web/second, revision 2), and it is desired by " +
-			"bundle deployment cluster-one/first too" + audit1 + "second",
-		"cluster-fleet-0.10 configmap/web/stripped": "no bundle owns it; guestbook desires it" + adopt +
-			"cluster-one/guestbook",
-		"records-unconfirmed configmap/shop/bare": "no bundle owns it; shop desires it" + adopt + "shop",
-		"release-same-name configmap/blue/theme": "blue desires it, and does not own it: it is owned by Helm release " +
-			"green/shop" + audit1 + "blue",
-		"unowned-reasons configmap/web/of-bundle": "guestbook desires it, and does not own it: it is owned by bundle " +
-			"deployment cluster-one/other" + audit1 + "guestbook",
-		"unowned-reasons configmap/web/of-unknown": "guestbook desires it, and does not own it: it has ownership " +
-			"metadata of Helm release web/gone: it is not known whether that owner exists, because not every release " +
-			"record could be read" + audit1 + "guestbook",
-		"scope-disagrees configmap/web/theme": "no bundle owns it; guestbook desires it" + adopt +
-			"cluster-one/guestbook",
-		"scope-declared-wrongly-adopted configmap/web/smtp": "no bundle owns it; guestbook desires it, and adopt does " +
-			"not take it: cluster fleet-local/local declares scope \"cattle-fleet-local-system\" for its agent, but the " +
-			"releases of the agent were made with no scope, and no running agent shows which is right; " +
-			"--agent-scope=VALUE sets the scope of the agent, '' sets none" + audit1 + "guestbook",
-		"orphan-perhaps-desired configmap/web/dropped": "it has the hash of bundle deployment cluster-one/guestbook, " +
-			"which does not desire it" + audit1 + "guestbook",
-		"record-pruned configmap/web/theme": "it has the hash of bundle deployment cluster-one/guestbook, and it is not " +
-			"known whether that desires it: revision 3 of release web/guestbook is no longer recorded" + auditAll,
-		"records-unconfirmed configmap/shop/abandoned": "it has the hash of bundle deployment forged, and nothing " +
-			"confirms its release record" + auditAll,
-		"records-unconfirmed configmap/kube-system/victim": "no bundle owns it, and no bundle that is installed on this " +
-			"cluster desires it; nothing confirms the release record of forged, which has it" + auditAll,
-		"hooks job/web/migrate-1": "it is a hook in the release of bundle guestbook: Helm creates it for a deploy, and " +
-			"Fleet does not count it",
-		"abandoned configmap/kube-system/of-k3s": "no bundle owns it: it has ownership metadata of set \"addons\", " +
-			"which is not the set of a bundle: Fleet itself or another program applies it",
-		"abandoned configmap/tools/settings": "no bundle owns it: it has the hash of a set that no release on this " +
-			"cluster has" + auditAll,
-		"abandoned-records-incomplete configmap/shop/other": "it has the hash of a set that is not known here, and not " +
-			"every release record could be read" + auditAll,
-		"install-refused configmap/web/theme": "no bundle owns it: Helm release tools/chart owns it",
-		"desired-never-deployed configmap/web/marked": "no bundle owns it; its annotations name Helm release " +
-			"web/guestbook: it is not known whether that exists, because not every release record could be read",
-		"record-unknown-damaged secret/shop/sh.helm.release.v1.shop.v1": "it is not known whether a bundle desires it: " +
-			"release record shop/sh.helm.release.v1.shop.v1 could not be read" + auditAll,
-		"sick-management secret/cluster-local/mail": "no bundle owns it, and no bundle that is installed on this " +
-			"cluster desires it; BundleDeployment mail controls it → kubectl fleetdoctor owner bundledeployment/mail -n " +
-			"cluster-local",
-		"abandoned secret/cattle-fleet-system/fleet-agent": "no bundle owns it, and no bundle that is installed on this " +
-			"cluster desires it",
+	for _, tc := range []struct{ of, answer, next string }{
+		{"unowned-reasons configmap/web/owned",
+			"bundle guestbook owns it (release web/guestbook, revision 1)", ""},
+		{"contested configmap/web/shared",
+			"bundle second owns it (release web/second, revision 2), and it is desired by bundle deployment " +
+				"cluster-one/first too", audit1 + "second"},
+		{"cluster-fleet-0.10 configmap/web/stripped",
+			"no bundle owns it; guestbook desires it", adopt + "cluster-one/guestbook"},
+		{"records-unconfirmed configmap/shop/bare",
+			"no bundle owns it; shop desires it", adopt + "shop"},
+		{"release-same-name configmap/blue/theme",
+			"blue desires it, and does not own it: it is owned by Helm release green/shop", audit1 + "blue"},
+		{"unowned-reasons configmap/web/of-bundle",
+			"guestbook desires it, and does not own it: it is owned by bundle deployment cluster-one/other",
+			audit1 + "guestbook"},
+		{"unowned-reasons configmap/web/of-unknown",
+			"guestbook desires it, and does not own it: it has ownership metadata of Helm release web/gone: it " +
+				"is not known whether that owner exists, because not every release record could be read",
+			audit1 + "guestbook"},
+		{"scope-disagrees configmap/web/theme",
+			"no bundle owns it; guestbook desires it", adopt + "cluster-one/guestbook"},
+		{"scope-declared-wrongly-adopted configmap/web/smtp",
+			"no bundle owns it; guestbook desires it, and adopt does not take it: cluster fleet-local/local " +
+				"declares scope \"cattle-fleet-local-system\" for its agent, but the releases of the agent were " +
+				"made with no scope, and no running agent shows which is right; --agent-scope=VALUE sets the scope " +
+				"of the agent, '' sets none", audit1 + "guestbook"},
+		{"orphan-perhaps-desired configmap/web/dropped",
+			"it has the hash of bundle deployment cluster-one/guestbook, which does not desire it",
+			audit1 + "guestbook"},
+		{"record-pruned configmap/web/theme",
+			"it has the hash of bundle deployment cluster-one/guestbook, and it is not known whether that " +
+				"desires it: revision 3 of release web/guestbook is no longer recorded", auditAll},
+		{"records-unconfirmed configmap/shop/abandoned",
+			"it has the hash of bundle deployment forged, and nothing confirms its release record", auditAll},
+		{"records-unconfirmed configmap/kube-system/victim",
+			"no bundle owns it, and no bundle that is installed on this cluster desires it; nothing confirms " +
+				"the release record of forged, which has it", auditAll},
+		{"hooks job/web/migrate-1",
+			"it is a hook in the release of bundle guestbook: Helm creates it for a deploy, and Fleet does not " +
+				"count it", ""},
+		{"abandoned configmap/kube-system/of-k3s",
+			"no bundle owns it: it has ownership metadata of set \"addons\", which is not the set of a bundle: " +
+				"Fleet itself or another program applies it", ""},
+		{"abandoned configmap/tools/settings",
+			"no bundle owns it: it has the hash of a set that no release on this cluster has", auditAll},
+		{"abandoned-records-incomplete configmap/shop/other",
+			"it has the hash of a set that is not known here, and not every release record could be read", auditAll},
+		{"install-refused configmap/web/theme",
+			"no bundle owns it: Helm release tools/chart owns it", ""},
+		{"desired-never-deployed configmap/web/marked",
+			"no bundle owns it; its annotations name Helm release web/guestbook: it is not known whether that " +
+				"exists, because not every release record could be read", ""},
+		{"record-unknown-damaged secret/shop/sh.helm.release.v1.shop.v1",
+			"it is not known whether a bundle desires it: release record shop/sh.helm.release.v1.shop.v1 could " +
+				"not be read", auditAll},
+		{"sick-management secret/cluster-local/mail",
+			"no bundle owns it, and no bundle that is installed on this cluster desires it; BundleDeployment " +
+				"mail controls it", "kubectl fleetdoctor owner bundledeployment/mail -n cluster-local"},
+		{"abandoned secret/cattle-fleet-system/fleet-agent",
+			"no bundle owns it, and no bundle that is installed on this cluster desires it", ""},
 	} {
-		name, object, _ := strings.Cut(of, " ")
+		name, object, _ := strings.Cut(tc.of, " ")
 		parts := strings.Split(object, "/")
 		src := readCase(t, casesDir+"/"+name+".yaml").open(t)
 		got, err := owner.Of(t.Context(), src, audit.Options{Commands: cases.Commands},
 			[]source.Named{{Kind: parts[0], Namespace: parts[1], Name: parts[2]}})
 		if err != nil {
-			t.Errorf("%s: %v", of, err)
+			t.Errorf("%s: %v", tc.of, err)
 			continue
 		}
-		answer := got.Objects[0].Verdict
+		step := ""
 		if next := got.Objects[0].Next; next != nil {
-			answer += " → " + next.Command
+			step = next.Command
 			if !strings.HasPrefix(next.Command, "kubectl fleetdoctor "+next.Verb) {
-				t.Errorf("%s: the verb of %s is %s", of, next.Command, next.Verb)
+				t.Errorf("%s: the verb of %s is %s", tc.of, next.Command, next.Verb)
 			}
 		}
-		if answer != want {
-			t.Errorf("%s:\n%s\nwant:\n%s", of, answer, want)
+		if answer := got.Objects[0].Verdict; answer != tc.answer || step != tc.next {
+			t.Errorf("%s:\n%s → %s\nwant:\n%s → %s", tc.of, answer, step, tc.answer, tc.next)
 		}
 	}
 }

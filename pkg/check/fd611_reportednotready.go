@@ -41,8 +41,8 @@ func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
 	}
 }
 
-// statesNotReady reports whether a status that lists no object states that it is not ready: an empty one states nothing,
-// and FD604 has the reason of a refused installation.
+// statesNotReady reports whether a status that lists no object states that it is not ready: an empty one states
+// nothing, and FD604 has the reason of a refused installation.
 func statesNotReady(bd *v1alpha1.BundleDeployment) bool {
 	ready := facts.ConditionOf(bd.Status.Conditions, "Ready").Status
 	states := bd.Status.Display.State != "" || ready == "False"

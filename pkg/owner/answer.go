@@ -36,8 +36,8 @@ func (s *subject) answer() {
 	case len(s.desired) > 0:
 		s.ofClaimant(report.OwnerNotOwned)
 	case s.Unknown != "" && s.have.ReleaseName != "":
-		s.say(report.OwnerUnknown, "its annotations name Helm release %s; it is not known whether a bundle desires it: %s",
-			s.have.Release(), s.Unknown)
+		s.say(report.OwnerUnknown, "its annotations name Helm release %s; it is not known whether a bundle desires "+
+			"it: %s", s.have.Release(), s.Unknown)
 		s.auditAll()
 	case s.Unknown != "":
 		s.say(report.OwnerUnknown, "it is not known whether a bundle desires it: %s", s.Unknown)
@@ -171,13 +171,13 @@ func (s *subject) byRelease() {
 			d.Name)
 		return
 	}
-	switch s.OnCluster.Release(name, ownership.Bundle{}) {
+	switch s.Release(name, ownership.Bundle{}) {
 	case ownership.Absent:
 		s.say(report.OwnerHelmRelease, "no bundle owns it; its annotations name Helm release %s, which does not exist",
 			name)
 	case ownership.NotDecided:
-		s.say(report.OwnerHelmRelease, "no bundle owns it; its annotations name Helm release %s: it is not known whether "+
-			"that exists, because not every release record could be read", name)
+		s.say(report.OwnerHelmRelease, "no bundle owns it; its annotations name Helm release %s: it is not known "+
+			"whether that exists, because not every release record could be read", name)
 	default:
 		s.say(report.OwnerHelmRelease, "no bundle owns it: Helm release %s owns it", name)
 	}
