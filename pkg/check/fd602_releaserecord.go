@@ -168,7 +168,7 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 	waits := d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
 	switch {
 	case ok && waits: // the agent tries it again and again
-		f.Remedies = []remedy.Remedy{fix, in.TryNow(&d.Deployment)}
+		f.Remedies = []remedy.Remedy{fix, in.TryNow(&d.Deployment).ByHand()}
 	case ok:
 		f.Remedies = append([]remedy.Remedy{fix}, f.Remedies...)
 	}

@@ -31,14 +31,29 @@ func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
 		f.Message += in.SaidOf(&d.Deployment, "Ready")
 		in.report(f, next)
 	}
+	redeploy := in.redeploysListed(d, next)
 	for _, o := range listed {
 		f := about(d, o.Ref, "%s", o.Message+o.Said)
 		f.Aspect, f.AsOf = string(o.State), d.BD.Reported().AsOf
 		if lists := in.truncation(d); lists != "" {
 			f.Message += "; it " + lists
 		}
-		in.report(f, next)
+		if o.State == evaluate.NotReady {
+			in.report(f, next)
+			continue
+		}
+		in.report(f, redeploy...)
 	}
+}
+
+// redeploysListed are the ways to proceed if a cluster that is not read has other objects than its bundle: its agent deploys
+// the bundle again. next is to read the cluster.
+func (in *pass) redeploysListed(d *evaluate.BundleDeployment, next remedy.Remedy) []remedy.Remedy {
+	notRead := !in.StatusOnly && d.Problem == directory.ClusterNotRead
+	if left, _ := in.LeftOver(d); left || !notRead || !facts.Applied(d) {
+		return only(next)
+	}
+	return []remedy.Remedy{in.Redeploy(d)[0], next}
 }
 
 // statesNotReady reports whether a status that lists no object states that it is not ready: an empty one states

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -149,6 +150,54 @@ func (t *Target) left(changed object.Content) ([]Difference, error) {
 func (t *Target) Restored(changed object.Content) bool {
 	left, err := t.left(changed)
 	return err == nil && len(left) == 0
+}
+
+// Beyond returns the paths, without the elements of lists, in which two states of the object differ and that are not
+// restored.
+func (t *Target) Beyond(from, to object.Content) []string {
+	var out []string
+	changedPaths("", Stored(from), Stored(to), func(path string) {
+		if !slices.Contains(out, path) && !slices.ContainsFunc(t.restores, func(restored string) bool {
+			return overlap(path, elements.ReplaceAllString(restored, ""))
+		}) {
+			out = append(out, path)
+		}
+	})
+	return out
+}
+
+// elements are the selectors of elements of lists in a path.
+var elements = regexp.MustCompile(`\[[^]]*\]`)
+
+// overlap reports whether one path leads to the other, or into it.
+func overlap(a, b string) bool { return within(a, []string{b}) || within(b, []string{a}) }
+
+// changedPaths yields the paths in which two values differ.
+func changedPaths(at string, a, b any, yield func(path string)) {
+	if x, ok := a.(map[string]any); ok {
+		if y, ok := b.(map[string]any); ok {
+			for _, name := range sortedKeys(x) {
+				changedPaths(at+"."+name, x[name], y[name], yield)
+			}
+			for _, name := range sortedKeys(y) {
+				if _, both := x[name]; !both {
+					yield(at + "." + name)
+				}
+			}
+			return
+		}
+	}
+	x, xOK := a.([]any)
+	y, yOK := b.([]any)
+	if xOK && yOK && len(x) == len(y) {
+		for i := range x {
+			changedPaths(at, x[i], y[i], yield)
+		}
+		return
+	}
+	if !reflect.DeepEqual(a, b) {
+		yield(at)
+	}
 }
 
 // volatile are the fields of metadata that a server sets at each write.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -71,10 +72,15 @@ func (p *planner) finding(f *check.Finding) {
 
 func (p *planner) picks(r object.Ref) bool { return p.options.Pick == nil || p.options.Pick(r) }
 
+// isOf reports whether a finding is about a bundle deployment.
+func isOf(f *check.Finding, d *evaluate.BundleDeployment) bool {
+	return d.Key() == f.BundleDeployment && d.Cluster == f.Cluster
+}
+
 // object plans a step about a desired object.
 func (p *planner) object(f *check.Finding, step remedy.Step) {
 	for _, d := range p.Deployments {
-		if d.Key() != f.BundleDeployment || d.Cluster != f.Cluster || d.On == nil {
+		if !isOf(f, d) || d.On == nil {
 			continue
 		}
 		if step.Kind == remedy.StepAdopt && f.Object == d.Ref() {
@@ -187,16 +193,41 @@ func (p *planner) request(f *check.Finding, step remedy.Step) Item {
 	out := Item{On: p.clusterOf(f, step), do: &request{step: step}, RepairedObject: report.RepairedObject{
 		Ref: step.Object, Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
 	out.Cluster = string(out.On)
-	if step.Kind == remedy.StepRestore {
+	switch step.Kind {
+	case remedy.StepRestore:
 		out.Effects = f.Evidence
+	case remedy.StepDeploy:
+		out.Effects = p.agent(f)
 	}
 	return out
+}
+
+// silentAfter is the time without a report after which the plan says so. An agent reports every 15 minutes.
+const silentAfter = 30 * time.Minute
+
+// agent says which agent makes a deploy, and since when it has not reported.
+func (p *planner) agent(f *check.Finding) []string {
+	for _, c := range p.Desired.Fleet.Clusters {
+		if c.Namespace+"/"+c.Name != f.Cluster || f.BundleDeployment == "" {
+			continue
+		}
+		seen, err := time.Parse(time.RFC3339, c.Status.Agent.LastSeen)
+		switch {
+		case err != nil:
+			return []string{"the agent of cluster " + f.Cluster + " makes it; it has never reported"}
+		case p.Now().Sub(seen) > silentAfter:
+			return []string{fmt.Sprintf("the agent of cluster %s makes it when it reports again; it reported last at %s",
+				f.Cluster, c.Status.Agent.LastSeen)}
+		}
+		return []string{"the agent of cluster " + f.Cluster + " makes it"}
+	}
+	return nil
 }
 
 // clusterOf returns the cluster that the object of a step is on.
 func (p *planner) clusterOf(f *check.Finding, step remedy.Step) object.ClusterID {
 	for _, d := range p.Deployments {
-		if step.Downstream && d.Key() == f.BundleDeployment && d.Cluster == f.Cluster && d.On != nil {
+		if step.Downstream && isOf(f, d) && d.On != nil {
 			return d.On.ID
 		}
 	}

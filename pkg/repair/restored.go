@@ -66,6 +66,9 @@ func (r *restoration) prepare(ctx context.Context, client Client, i *Item) error
 	if restored, err = r.target.Finished(restored); err != nil {
 		return err
 	}
+	if others := r.target.Beyond(live, restored); len(others) > 0 {
+		i.Effects = append(i.Effects, "it also changes "+shortened(others)+", as the next deploy by Helm does")
+	}
 	forward, forwardErr := compare.MergePatch(live, restored)
 	undo, undoErr := compare.MergePatch(restored, live)
 	r.forward, r.undo = forward, undo

@@ -53,5 +53,9 @@ type Step struct {
 
 // More reports whether further steps of the same finding follow: this one only makes way for another one.
 func (s Step) More() bool {
-	return s.Then || s.Kind == StepUnblock || s.Kind == StepAdopt || s.Kind == StepResume
+	switch s.Kind {
+	case StepUnblock, StepAdopt, StepResume:
+		return true
+	}
+	return s.Then
 }
