@@ -16,6 +16,8 @@
 package compare
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -38,7 +40,25 @@ func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Differ
 			w.value(&step{name: name}, member(root, name), pair{desired[name], l, ok, desired}, false)
 		}
 	}
+	if len(w.differences) == 0 && len(w.repeated) > 0 {
+		w.moved(root.typ, desired, live)
+	}
 	return w.differences
+}
+
+// moved reports the lists in which a strategic merge moves live elements that share a merge key: Fleet reports an object
+// that its own patch changes.
+func (w *walker) moved(typ reflect.Type, desired, live map[string]any) {
+	patched, err := mergedInto(typ, desired, live)
+	if err != nil {
+		return
+	}
+	for _, l := range w.repeated {
+		path := l.at.path()
+		if now, ok := reach(patched, path); ok && !reflect.DeepEqual(now, l.p.live) {
+			w.outOfOrder(l.at, l.p)
+		}
+	}
 }
 
 // serverOwned are the fields of metadata that the API server sets. They are ignored in a manifest (usually an exported

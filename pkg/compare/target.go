@@ -3,25 +3,15 @@
 package compare
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
-
-// ErrNotExact is returned if an object cannot be changed in exactly some fields.
-var ErrNotExact = errors.New("its fields cannot be restored one by one: a rule of the bundle ignores a part of a list")
 
 // Target is a desired object for a live object: where the two differ, it has the desired values only in the fields that
 // are restored, and the live values in all others.
@@ -81,42 +71,11 @@ func (t *Target) differences(desired, live object.Content) ([]Difference, error)
 
 // Merged returns the live object after a merge of the Content, as Helm merges it when it does not apply server-side.
 func (t *Target) Merged() (object.Content, error) {
-	desired, dErr := json.Marshal(withoutNull(t.Content))
-	live, lErr := json.Marshal(t.live)
-	if err := errors.Join(dErr, lErr); err != nil {
-		return nil, err
-	}
-	merged, err := merge(typeOf(t.ref.GroupVersionKind()), desired, live)
-	if err != nil {
-		return nil, err
-	}
-	out, _, err := object.Decode(merged)
+	out, err := mergedInto(typeOf(t.ref.GroupVersionKind()), t.Content, t.live)
 	if err != nil {
 		return nil, err
 	}
 	return t.Finished(out)
-}
-
-// merge merges the changes between two JSON objects into the second. typ is the type of a built-in kind, nil for any
-// other kind.
-func merge(typ reflect.Type, desired, live []byte) ([]byte, error) {
-	if typ == nil {
-		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(desired, desired, live)
-		if err != nil {
-			return nil, err
-		}
-		return jsonpatch.MergePatch(live, patch)
-	}
-	like := reflect.New(typ).Interface()
-	meta, err := strategicpatch.NewPatchMetaFromStruct(like)
-	if err != nil {
-		return nil, err
-	}
-	patch, err := strategicpatch.CreateThreeWayMergePatch(desired, desired, live, meta, true)
-	if err != nil {
-		return nil, err
-	}
-	return strategicpatch.StrategicMergePatch(live, patch, like)
 }
 
 // Finished returns a changed live object without the fields that the desired object does not state, and that count as
@@ -126,7 +85,13 @@ func (t *Target) Finished(changed object.Content) (object.Content, error) {
 	if err != nil || len(left) == 0 {
 		return changed, err
 	}
-	out := runtime.DeepCopyJSON(changed)
+	out, err := mergedInto(typeOf(t.ref.GroupVersionKind()), t.Content, changed)
+	if err != nil {
+		return nil, err
+	}
+	if left, err = t.left(out); err != nil {
+		return nil, err
+	}
 	for _, d := range slices.Backward(left) {
 		if d.DesiredSet {
 			continue
@@ -200,144 +165,6 @@ func changedPaths(at string, a, b any, yield func(path string)) {
 	}
 }
 
-// volatile are the fields of metadata that a server sets at each write.
-var volatile = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
-
-// MergePatch returns the JSON merge patch that changes one state of an object into another one. It ignores what a
-// server sets, and the status.
-func MergePatch(from, to object.Content) ([]byte, error) {
-	a, aErr := json.Marshal(Stored(from))
-	b, bErr := json.Marshal(Stored(to))
-	if err := errors.Join(aErr, bErr); err != nil {
-		return nil, err
-	}
-	return jsonpatch.CreateMergePatch(a, b)
-}
-
-// HasMerged reports whether a JSON merge patch changes nothing in an object.
-func HasMerged(content object.Content, patch []byte) bool {
-	before, err := json.Marshal(Stored(content))
-	if err != nil {
-		return false
-	}
-	after, err := jsonpatch.MergePatch(before, patch)
-	return err == nil && jsonpatch.Equal(before, after)
-}
-
-// Stored returns an object without its status and what a server sets.
-func Stored(content object.Content) object.Content {
-	out := make(object.Content, len(content))
-	for name, v := range content {
-		if name != "status" {
-			out[name] = v
-		}
-	}
-	if m, ok := out["metadata"].(map[string]any); ok {
-		kept := make(map[string]any, len(m))
-		for name, v := range m {
-			if !slices.Contains(volatile, name) {
-				kept[name] = v
-			}
-		}
-		out["metadata"] = kept
-	}
-	return out
-}
-
-// withoutNull returns a value without the fields that are null: in a merge they would remove what is there.
-func withoutNull(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, member := range v {
-			if member != nil {
-				out[name] = withoutNull(member)
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = withoutNull(v[i])
-		}
-		return out
-	}
-	return v
-}
-
-// set sets the value at a path, or removes it.
-func set(content map[string]any, path fieldpath.Path, to any, is bool) error {
-	_, err := changed(content, path, to, is)
-	return err
-}
-
-// changed returns a value in which the value at a path is set or removed. Maps are changed in place.
-func changed(v any, path fieldpath.Path, to any, is bool) (any, error) {
-	if len(path) == 0 {
-		return to, nil
-	}
-	if name := path[0].FieldName; name != nil {
-		return changedField(v, *name, path[1:], to, is)
-	}
-	list, _ := v.([]any)
-	i := indexOf(list, path[0])
-	switch last := len(path) == 1; {
-	case i < 0 && last && is:
-		return append(list, to), nil
-	case i < 0:
-		return nil, fmt.Errorf("%w: %s", ErrNotExact, path)
-	case last && !is:
-		return slices.Delete(list, i, i+1), nil
-	}
-	member, err := changed(list[i], path[1:], to, is)
-	if err == nil {
-		list[i] = member
-	}
-	return list, err
-}
-
-func changedField(v any, name string, rest fieldpath.Path, to any, is bool) (any, error) {
-	fields, ok := v.(map[string]any)
-	if !ok {
-		if v != nil || !is {
-			return nil, ErrNotExact
-		}
-		fields = map[string]any{}
-	}
-	if len(rest) == 0 && !is {
-		delete(fields, name)
-		return fields, nil
-	}
-	member, err := changed(fields[name], rest, to, is)
-	if err == nil {
-		fields[name] = member
-	}
-	return fields, err
-}
-
-// indexOf returns the index of an element of a list; -1 if the list does not have it.
-func indexOf(list []any, e fieldpath.PathElement) int {
-	switch {
-	case e.Index != nil:
-		if *e.Index < len(list) {
-			return *e.Index
-		}
-	case e.Value != nil:
-		return slices.IndexFunc(list, func(v any) bool {
-			return value.Equals(value.NewValueInterface(v), *e.Value)
-		})
-	case e.Key != nil:
-		return slices.IndexFunc(list, func(v any) bool {
-			fields, _ := v.(map[string]any)
-			return !slices.ContainsFunc(*e.Key, func(k value.Field) bool {
-				is, stated := fields[k.Name] // a key has the defaults of what is not stated
-				return stated && !value.Equals(value.NewValueInterface(is), k.Value)
-			})
-		})
-	}
-	return -1
-}
-
 // Live returns the live values of the fields that are restored, by path; a field that is not set has none.
 func (t *Target) Live() map[string]any {
 	out := map[string]any{}
@@ -348,17 +175,4 @@ func (t *Target) Live() map[string]any {
 		}
 	}
 	return out
-}
-
-// Inverse returns the JSON merge patch that undoes another one on an object.
-func Inverse(content object.Content, patch []byte) ([]byte, error) {
-	before, err := json.Marshal(Stored(content))
-	if err != nil {
-		return nil, err
-	}
-	after, err := jsonpatch.MergePatch(before, patch)
-	if err != nil {
-		return nil, err
-	}
-	return jsonpatch.CreateMergePatch(after, before)
 }

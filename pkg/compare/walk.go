@@ -15,6 +15,14 @@ type walker struct {
 	// brief stops at the first difference in a list, if only the presence of a difference matters. Nested lists are
 	// then compared only once.
 	brief bool
+	// repeated are the lists in which live elements share a merge key.
+	repeated []repeatedList
+}
+
+// repeatedList is a list in which live elements share a merge key.
+type repeatedList struct {
+	at *step
+	p  pair
 }
 
 // pair is a desired value and the live value. has reports whether the live value exists; siblings are the stated fields
@@ -232,7 +240,11 @@ func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 	}
 	elem := element(f)
 	last, inOrder := -1, true
-	for i, j := range pairUp(f, stated, found, d, live) {
+	pairs, unique := pairUp(f, stated, found, d, live)
+	if !unique {
+		w.repeated = append(w.repeated, repeatedList{at, p})
+	}
+	for i, j := range pairs {
 		if j < 0 {
 			w.differs(at.key(f, d[i]), pair{desired: d[i]})
 			continue
@@ -248,12 +260,13 @@ func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 
 // pairUp returns for each stated element the index of the matching live element, or -1. Each live element matches at
 // most once. If elements share a merge key (a port in TCP and in UDP), an element without differences is preferred,
-// then one that is the same element for server-side apply.
-func pairUp(f field, stated, found []string, d, live []any) []int {
+// then one that is the same element for server-side apply. unique reports whether no live elements share one.
+func pairUp(f field, stated, found []string, d, live []any) (pairs []int, unique bool) {
 	places := make(map[string][]int, len(found))
 	for j, k := range found {
 		places[k] = append(places[k], j)
 	}
+	unique = len(places) == len(found)
 	elem := element(f)
 	out := slices.Repeat([]int{-1}, len(d))
 	pass := func(matches func(i, j int) bool) {
@@ -267,12 +280,12 @@ func pairUp(f field, stated, found []string, d, live []any) []int {
 			}
 		}
 	}
-	if sets.New(stated...).Len() < len(stated) || len(places) < len(found) {
+	if sets.New(stated...).Len() < len(stated) || !unique {
 		pass(func(i, j int) bool { return len(places[stated[i]]) <= maxPermuted && same(elem, d[i], live[j], false) })
 		pass(func(i, j int) bool { return identity(f, d[i]).Equals(identity(f, live[j])) })
 	}
 	pass(func(int, int) bool { return true })
-	return out
+	return out, unique
 }
 
 func (w *walker) outOfOrder(at *step, p pair) {

@@ -133,8 +133,9 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	if err != nil {
 		return err
 	}
-	if err := found.NoResult(); err != nil {
-		return fmt.Errorf("making the plan: %w", err)
+	noResult := found.NoResult()
+	if s.adopt && noResult != nil {
+		return fmt.Errorf("making the plan: %w", noResult)
 	}
 	if n := found.Coverage(); s.adopt && n.Evaluated == 0 && n.OnOtherCluster > 0 {
 		return fmt.Errorf("making the plan: %s on clusters that are not read: adopt works on the cluster of the "+
@@ -154,6 +155,8 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		return &exit.Error{Status: exit.Found,
 			Err:  fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command(s.name()) + " shows the owners of the objects."}
+	case noResult != nil && len(s.items) == 0: // Fleet's status alone may show what an agent can repair
+		return fmt.Errorf("making the plan: %w", noResult)
 	case len(notFound) > 0:
 		return s.notDesired(notFound[0], found)
 	}
@@ -161,7 +164,8 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
 		return !c.SetsComplete || len(c.Unreadable) > 0
 	})
-	if setsUnknown && slices.ContainsFunc(s.items, repair.Item.Writes) {
+	adopts := func(i repair.Item) bool { return i.Writes() && i.Action == report.ActionAdopt }
+	if setsUnknown && slices.ContainsFunc(s.items, adopts) {
 		s.document.Notes = append(s.document.Notes,
 			"not every release record could be read: other bundles may desire these objects")
 	}
