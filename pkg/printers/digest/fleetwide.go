@@ -4,6 +4,7 @@ package digest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -77,20 +78,31 @@ func (t *tallies) withoutResult() string {
 // Elsewhere says that clusters were not read, whose states are those, and how old the heartbeats of their agents are;
 // empty if all were read.
 func Elsewhere(a *report.Audit) string {
-	unread := map[string]bool{}
-	for i := range a.BundleDeployments {
-		if bd := &a.BundleDeployments[i]; Unread(bd) {
-			unread[bd.Cluster] = true
-		}
-	}
+	unread := unreadClusters(a)
 	if len(unread) == 0 {
 		return ""
 	}
-	out := fmt.Sprintf("%s %s not read: the states there are those that Fleet reports.",
-		report.Plural(len(unread), "cluster"), was(len(unread)))
+	return strings.Join(NonEmpty(fmt.Sprintf("%s %s not read: the states there are those that Fleet reports.",
+		report.Plural(len(unread), "cluster"), was(len(unread))), Heartbeats(a)), " ")
+}
+
+// unreadClusters are the clusters that were not read.
+func unreadClusters(a *report.Audit) map[string]bool {
+	out := map[string]bool{}
+	for i := range a.BundleDeployments {
+		if bd := &a.BundleDeployments[i]; Unread(bd) {
+			out[bd.Cluster] = true
+		}
+	}
+	return out
+}
+
+// Heartbeats says how old the heartbeats of the agents are whose clusters were not read; empty if all were read.
+func Heartbeats(a *report.Audit) string {
+	unread := unreadClusters(a)
 	taken, err := time.Parse(time.RFC3339, a.TakenAt)
-	if err != nil {
-		return out
+	if err != nil || len(unread) == 0 {
+		return ""
 	}
 	oldest, name, silent := time.Duration(-1), "", len(unread)
 	for _, c := range a.Clusters {
@@ -104,9 +116,9 @@ func Elsewhere(a *report.Audit) string {
 		}
 	}
 	if silent == len(unread) {
-		return out + " No heartbeat is known."
+		return "No heartbeat is known."
 	}
-	out += fmt.Sprintf(" The oldest heartbeat is %s old (%s).", ageOf(oldest), name)
+	out := fmt.Sprintf("The oldest heartbeat is %s old (%s).", ageOf(oldest), name)
 	if silent > 0 {
 		out += fmt.Sprintf(" %s %s no heartbeat.", report.Plural(silent, "cluster"), have(silent))
 	}

@@ -20,6 +20,8 @@ type Spread struct {
 	States map[report.State]int
 	// All are the bundle deployments, Read those on clusters that were read, NotReady those of Read that are not ready.
 	All, Read, NotReady int
+
+	members map[report.State][]*report.BundleDeployment
 }
 
 // Ready is the number of bundle deployments that are ready.
@@ -34,7 +36,8 @@ func Spreads(a *report.Audit, by func(*report.BundleDeployment) string) []*Sprea
 		bd := &a.BundleDeployments[i]
 		s := named[by(bd)]
 		if s == nil {
-			s = &Spread{Name: by(bd), States: map[report.State]int{}}
+			s = &Spread{Name: by(bd), States: map[report.State]int{},
+				members: map[report.State][]*report.BundleDeployment{}}
 			named[s.Name] = s
 			out = append(out, s)
 		}
@@ -51,6 +54,7 @@ func (s *Spread) add(bd *report.BundleDeployment) {
 	s.All++
 	state := ShownState(bd)
 	s.States[state]++
+	s.members[state] = append(s.members[state], bd)
 	if Unread(bd) {
 		return
 	}

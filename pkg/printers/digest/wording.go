@@ -5,9 +5,11 @@ package digest
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -18,6 +20,7 @@ import (
 type Headlines struct {
 	clusters    int            // of the audit
 	deployments map[string]int // by bundle
+	now         time.Time      // of the audit
 }
 
 // NewHeadlines returns the headlines of the problems of an audit.
@@ -28,12 +31,18 @@ func NewHeadlines(a *report.Audit) Headlines {
 		out.deployments[bd.Bundle]++
 		clusters[bd.Cluster] = true
 	}
-	out.clusters = len(clusters)
+	out.clusters, out.now = len(clusters), timeOf(a)
 	return out
 }
 
 // Of is a problem in one sentence: what it is about, on which clusters, and what is wrong there.
 func (h Headlines) Of(p *Problem) string {
+	return strings.Join(NonEmpty(h.Parts(p)), " ")
+}
+
+// Parts are the sentence of a problem in two parts: what it is about, if that is not part of the message, and the
+// message.
+func (h Headlines) Parts(p *Problem) (about, message string) {
 	f := p.First()
 	if f.Bundle == "" && f.BundleDeployment == "" {
 		return ofFleet(p)
@@ -46,23 +55,23 @@ func (h Headlines) Of(p *Problem) string {
 	subject += h.onClusters(p, bundles)
 	predicate, found := strings.CutPrefix(f.Message, f.BundleDeployment+" ")
 	if found && !p.varies() {
-		return subject + " " + agreeing(predicate, len(bundles))
+		return "", subject + " " + agreeing(predicate, len(bundles))
 	}
 	if objects := objectsIn(p); objects > 1 && !AboutFleet(f) {
 		subject += ", " + report.Plural(objects, "object")
 	}
-	return subject + ": " + p.message()
+	return subject + ":", p.message()
 }
 
 // ofFleet is a problem of objects of Fleet that are not of one bundle, such as Clusters.
-func ofFleet(p *Problem) string {
+func ofFleet(p *Problem) (about, message string) {
 	f := p.First()
 	names := namesIn(p.Findings, func(f *report.Finding) string { return f.Object.Namespace + "/" + f.Object.Name })
 	if len(names) == 1 {
-		return f.Message
+		return "", f.Message
 	}
-	return fmt.Sprintf("%s (%s): %s", report.Plural(len(names), noun(f.Object.Kind)), First(baseNames(names), MaxNames),
-		p.message())
+	return fmt.Sprintf("%s (%s):", report.Plural(len(names), noun(f.Object.Kind)), First(baseNames(names), MaxNames)),
+		p.message()
 }
 
 // message is the message of the first finding. If others have other numbers, it is an example.
@@ -112,12 +121,12 @@ func Subject(f *report.Finding) string {
 	return name
 }
 
-// namesIn are the different names of findings, in their order.
-func namesIn(findings []*report.Finding, name func(*report.Finding) string) []string {
+// namesIn are the different names of the elements of a list, in their order.
+func namesIn[T any](list []T, name func(T) string) []string {
 	var out []string
 	known := map[string]bool{}
-	for _, f := range findings {
-		if n := name(f); !known[n] {
+	for _, x := range list {
+		if n := name(x); !known[n] {
 			known[n] = true
 			out = append(out, n)
 		}
@@ -242,4 +251,49 @@ func listOf(words []string) string {
 		return strings.Join(words[:n], ", ") + " and " + words[n]
 	}
 	return strings.Join(words, "")
+}
+
+// untilNow is the end of a message that says since when something is so.
+var untilNow = regexp.MustCompile(`; [^;]* since ([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+Z)$`)
+
+// codeModified is the code of findings about fields that were changed.
+const codeModified = "FD104"
+
+// Since says since when a problem is so; empty if that is not recorded.
+func Since(p *Problem) string {
+	f := p.First()
+	if f.AsOf == "" || f.Code != codeModified && f.Code != "FD609" { // of these, it is when a field was changed
+		return ""
+	}
+	return sinceTime(f.AsOf)
+}
+
+func sinceTime(s string) string { return "(since " + s + ")" }
+
+// Brief is the message of a problem with short times. What its end says about the time replaces since.
+func (h Headlines) Brief(says, since string) (string, string) {
+	if end := untilNow.FindStringSubmatchIndex(says); end != nil {
+		since, says = sinceTime(says[end[2]:end[3]]), says[:end[0]]
+	}
+	clock := func(s string) string { return shortTime(s, h.now, " 15:04") }
+	return times.ReplaceAllStringFunc(says, clock), times.ReplaceAllStringFunc(since, clock)
+}
+
+// shortTime is a time (RFC 3339) without the year if that is less than a year before now. clock is the layout after the
+// date.
+func shortTime(s string, now time.Time, clock string) string {
+	t, err := time.Parse(time.RFC3339, s)
+	switch t = t.UTC(); {
+	case err != nil:
+		return s
+	case t.After(now.AddDate(-1, 0, 0)):
+		return t.Format("01-02" + clock)
+	}
+	return t.Format("2006-01-02" + clock)
+}
+
+// timeOf is when an audit was taken; the time 0 if that is not known.
+func timeOf(a *report.Audit) time.Time {
+	t, _ := time.Parse(time.RFC3339, a.TakenAt)
+	return t
 }
