@@ -549,7 +549,7 @@ func TestAgain(t *testing.T) {
 
 // TestSuggestedCommands checks that the commands in the findings of a snapshot read the same snapshot.
 func TestSuggestedCommands(t *testing.T) {
-	got := run(t, "audit", "--snapshot", sick)
+	got := run(t, "audit", "--all", "--snapshot", sick)
 	want := "kubectl fleetdoctor audit --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --diff"
 	if !strings.Contains(got.out, want) {
 		t.Fatalf("no %q in:\n%s", want, got.out)

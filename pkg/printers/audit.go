@@ -8,21 +8,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Audit lays out the report of an audit. Its names are the bundle deployments that are not ready, or that have no
-// result.
+// Audit lays out the report of an audit. Its names are the bundle deployments that are not well: those that are not
+// ready or have no result, and those with an error or a warning. On a cluster that was not read, that is what Fleet
+// reports.
 func Audit(a *report.Audit, o Options) Document {
 	return Document{o, a, a.BundleDeployments, func(t text) { t.audit(a) }, func(t text) {
+		problem := withProblems(a.Findings)
 		for _, bd := range a.BundleDeployments {
-			if bd.State != report.Ready {
+			if notWell(&bd) || problem(bd) {
 				t.name(bd.Namespace, bundleDeployment, bd.Name)
 			}
 		}
 	}}
 }
 
-// audit shows the report. On a screen, it has at most t.Rows lines.
+// audit shows the report. A screen that is redrawn has at most t.Rows lines of it.
 func (t text) audit(a *report.Audit) {
-	if t.Rows == 0 {
+	if !t.Redrawn {
 		t.auditParts(a)
 		return
 	}
@@ -32,14 +34,14 @@ func (t text) audit(a *report.Audit) {
 
 // auditParts shows the parts of the report: the result first, then causes, then the table of what is not well.
 func (t text) auditParts(a *report.Audit) {
-	t.head("Audit of ", a.Source, a.TakenAt)
-	t.summary(a)
-	switch {
-	case t.Summary:
-		t.gapLines(a.Gaps)
-		return
-	case t.overviewOf(a):
+	if !t.Summary && t.overviewOf(a) {
 		t.overview(a)
+		return
+	}
+	t.head("Audit of ", a.Source, a.TakenAt)
+	t.summary(a, a.Summary.Findings)
+	if t.Summary {
+		t.gapLines(a.Gaps)
 		return
 	}
 	t.emptyLine()
@@ -51,5 +53,4 @@ func (t text) auditParts(a *report.Audit) {
 	}
 	t.aggregates(a)
 	t.ignored(a.Ignored)
-	t.explain(a)
 }

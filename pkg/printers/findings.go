@@ -63,16 +63,6 @@ func titleOf(p *digest.Problem, deployments map[bundleKey]*report.BundleDeployme
 	return groupTitle(bd)
 }
 
-// explain suggests the command that explains the code of the first finding that is shown.
-func (t text) explain(a *report.Audit) {
-	shown := t.problems(a)
-	if t.Explain == "" || len(shown) == 0 {
-		return
-	}
-	code := printable(shown[0].First().Code)
-	t.linef("%s\n", t.faint("→ What "+code+" means: "+t.Explain+" "+code))
-}
-
 // title writes the title of a group, in several lines if a terminal is too narrow.
 func (t text) title(s string) {
 	lines := []string{printable(s)}

@@ -12,7 +12,7 @@ import (
 
 // fitting returns the table of bundle deployments with the columns that have a number, otherwise with short headers,
 // otherwise with one column for all numbers. No line is then longer than the terminal is wide. clusters adds a column
-// of clusters.
+// of clusters, which replaces that of the names if these are equal.
 func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	filled := func(list []column) grid {
 		g := t.grid(list)
@@ -31,6 +31,12 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	all := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return c.wide && (!clusters || c.header != clusterHeader)
 	})
+	if clusters && sameName(shown) {
+		all = all[1:]
+		all[0].cell = func(_ text, bd *report.BundleDeployment) string {
+			return printable(cmp.Or(bd.Cluster, "unknown"))
+		}
+	}
 	g := filled(all)
 	for i := len(g.columns) - 1; i > 0; i-- {
 		if g.columns[i].count && g.empty(i) {
@@ -47,4 +53,9 @@ func (t text) fitting(shown []report.BundleDeployment, clusters bool) grid {
 	return g.orWords(few, problemsHeader, texts(shown, func(bd report.BundleDeployment) string {
 		return cmp.Or(digest.NotReady(bd.Counts), none)
 	}))
+}
+
+// sameName reports whether bundle deployments have one name: they are those of one bundle.
+func sameName(all []report.BundleDeployment) bool {
+	return !slices.ContainsFunc(all, func(bd report.BundleDeployment) bool { return bd.Name != all[0].Name })
 }

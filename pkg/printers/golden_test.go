@@ -243,9 +243,9 @@ func TestNothingIsLost(t *testing.T) {
 // showsGreen reports whether the result has the colour of a report without problems.
 func showsGreen(out string) bool { return strings.Contains(resultOf(out), "\x1b[32m") }
 
-// resultOf returns the lines of the result: those before the first empty one after the head.
+// resultOf returns the lines of the result: those before the first empty one, without the first line of the head.
 func resultOf(out string) string {
-	_, result, _ := strings.Cut(out, "\n\n")
+	_, result, _ := strings.Cut(out, "\n")
 	result, _, _ = strings.Cut(result, "\n\n")
 	return result
 }

@@ -4,7 +4,6 @@ package printers
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,41 +12,38 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// maxLines is the number of lines of an overview.
-const maxLines = 40
-
-// overviewOf reports whether an audit is shown as an overview: it is about many bundle deployments of several bundles,
-// the user wants to see them counted, or it must fit a screen.
+// overviewOf reports whether an audit is shown as its first screen. Details are shown with -o wide, --all or --diff,
+// and of what the user named, unless that is many bundle deployments of several bundles.
 func (t text) overviewOf(a *report.Audit) bool {
-	if t.Rows > 0 || t.By != "" {
+	switch {
+	case t.Redrawn || t.By != "":
 		return true
-	}
-	if len(a.BundleDeployments) <= digest.MaxDetailed || t.Diff || !t.limits() {
+	case t.Diff || !t.limits():
+		return false
+	case len(a.Scope.Targets) == 0:
+		return true
+	case len(a.BundleDeployments) <= digest.MaxDetailed:
 		return false
 	}
 	of := a.BundleDeployments[0].Bundle
 	return slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Bundle != of })
 }
 
-// overview lays out an audit in one screen: the problems, the widest first, and a table of what is not well. The two
-// share the lines that the others leave, and the last line of each counts what does not fit.
+// overview is the first screen of an audit: the result, the causes, the most urgent one first, and a table of what is
+// not well. On a screen, the two share the lines that the others leave, and the last line of each counts what does not
+// fit.
 func (t text) overview(a *report.Audit) {
-	t.gapLines(a.Gaps)
-	if t.Rows == 0 {
-		t.noteLines(a.Notes)
-	}
-	t.emptyLine()
+	t.readFrom("Audit of ", a.Source, a.TakenAt)
 	problems := digest.Problems(t.visible(a), 0)
-	blocks := t.problemBlocks(a, problems)
+	t.summary(a, countsOf(problems))
+	t.gapLines(a.Gaps)
+	t.noteLines(a.Notes)
+	t.emptyLine()
 	rows, well, noun := t.rowsOf(a)
-	end := t.aside(func(t text) {
-		t.out.WriteString(well)
-		if t.Rows == 0 {
-			t.elsewhere(a)
-			t.hints(a, problems)
-		}
-	})
-	left := t.screen() - t.height(t.out.String()) - t.height(end) - 2 // the empty lines before rows and end
+	well += t.aside(func(t text) { t.wrapped("", digest.Heartbeats(a)) })
+	hints := t.aside(func(t text) { t.hints(a, problems) })
+	left := t.screen() - t.height(t.out.String()+well+hints) - 2 // the empty lines before the rows and the hints
+	blocks := t.headlines(a, problems, left-min(t.height(rows), left/2))
 	forRows := min(t.height(rows), max(left-t.height(strings.Join(blocks, "")), left/2))
 	if shown := t.someProblems(blocks, len(problems), left-forRows); shown != "" {
 		t.out.WriteString(shown)
@@ -55,86 +51,80 @@ func (t text) overview(a *report.Audit) {
 		left -= t.height(shown)
 	}
 	if rows != "" && left > 0 {
-		t.out.WriteString(t.someRows(rows, left, noun))
-		if well == "" {
-			t.emptyLine()
-		}
+		t.out.WriteString(page(rows, t.columns(), left, noun))
 	}
-	t.out.WriteString(end)
+	t.out.WriteString(well)
+	if hints != "" {
+		t.emptyLine()
+	}
+	t.out.WriteString(hints)
 }
 
-// screen is the number of lines that an overview may have.
-func (t text) screen() int {
-	switch {
-	case t.Rows > 0:
-		return t.Rows
-	case t.limits():
-		return maxLines
+// countsOf counts problems by the severities that they are shown with.
+func countsOf(problems []*digest.Problem) report.FindingCounts {
+	of := map[report.Severity]int{}
+	for _, p := range problems {
+		of[p.First().Severity]++
 	}
-	return math.MaxInt32
+	return report.FindingCounts{Error: of[report.Error], Warning: of[report.Warning], Info: of[report.Info]}
 }
 
 // rowsOf is the table of what is not well, the line that counts the others, and what a line of the table is called: the
-// table of the bundle deployments or, if they are many on several clusters, of their bundles.
+// table of the bundle deployments or, on several clusters, of their bundles.
 func (t text) rowsOf(a *report.Audit) (rows, well, noun string) {
-	if t.By == "" && (len(a.BundleDeployments) <= digest.MaxDetailed || clustersOf(a.BundleDeployments) == 1) {
-		return strings.TrimRight(t.aside(func(t text) { t.deployments(a) }), "\n") + "\n", "", "more line"
+	if t.By == "" && clustersOf(a.BundleDeployments) <= 1 {
+		rows = strings.TrimRight(t.aside(func(t text) { t.deployments(a) }), "\n")
+		return strings.TrimPrefix(rows+"\n", "\n"), "", "more line"
 	}
 	by := levelOf(t.By)
 	rows, well = t.spreads(a, by)
 	return rows, well, "more " + by.kind
 }
 
-// someRows are the first rows that fit in so many lines, with a line that counts the others.
-func (t text) someRows(rows string, most int, noun string) string {
-	shown := page(rows, t.columns(), most, noun)
-	if shown != rows && t.Rows == 0 {
-		shown = strings.TrimSuffix(shown, "\n") + " (--all shows them)\n"
-	}
-	return shown
-}
-
-// problemBlocks lays out problems, at most as many as fit the screen.
-func (t text) problemBlocks(a *report.Audit, problems []*digest.Problem) []string {
-	var out []string
+// headlines lays out problems, each in at most maxProblem lines. On a screen, the last ones have one line if there is
+// no room for more, and those that cannot fit are left out.
+func (t text) headlines(a *report.Audit, problems []*digest.Problem, room int) []string {
 	names := digest.NewHeadlines(a)
-	for _, p := range problems[:min(len(problems), t.screen()+1)] {
-		out = append(out, t.problemLines(names, p))
+	shown := problems[:min(len(problems), t.screen())]
+	blocks := texts(shown, func(p *digest.Problem) string { return t.headline(names, p, maxProblem) })
+	for i := len(blocks) - 1; i >= 0 && t.height(strings.Join(blocks, "")) > room; i-- {
+		blocks[i] = t.headline(names, shown[i], 1)
 	}
-	return out
+	return blocks
 }
 
-// problemLines is a problem in at most maxProblem lines, on a screen in one, with what follows from it in another one.
-func (t text) problemLines(names digest.Headlines, p *digest.Problem) string {
-	f := p.First()
-	before := fmt.Sprintf("%-7s %s  ", f.Severity, printable(f.Code))
-	indent := strings.Repeat(" ", span(before))
-	lines, most := t.lines(names.Of(p), len(indent), len(indent)), maxProblem
-	if t.Rows > 0 {
-		most = 1
+// headline is a problem: its severity and code, what is wrong where, and the verb with which to proceed. It also says
+// what follows from it and since when it is so, if there is room; in one line, it does not say since when.
+func (t text) headline(names digest.Headlines, p *digest.Problem, most int) string {
+	before := fmt.Sprintf("%-7s %s  ", p.First().Severity, printable(p.First().Code))
+	about, message := names.Parts(p)
+	since, step := digest.Since(p), digest.Step(p.First())
+	if t.onScreen() {
+		message, since = names.Brief(message, since)
 	}
-	lines = firstLines(lines, most)
-	for i, line := range lines {
-		lines[i] = cut(line, min(t.columns(), maxProse)-len(indent))
+	if most == 1 {
+		since, step = "", strings.Fields(step)[0]
 	}
-	out := t.colour(colours[string(f.Severity)], before) + strings.Join(lines, "\n"+indent) + "\n"
-	if so := digest.Consequences(p); so != "" {
-		out += indent + t.faint(cut(so, t.columns()-len(indent))) + "\n"
+	last := t.faint("→") + " " + printable(step)
+	whole := strings.Join(nonEmpty(about, message), " ")
+	lines := t.shortened(about, message, span(before), most, last)
+	for _, longer := range []string{whole, strings.Join(nonEmpty(whole, digest.Consequences(p)), "; ")} {
+		with := t.withEnd(longer, span(before), nonEmpty(since, last))
+		if !t.onScreen() || len(with) <= most {
+			lines = with
+		}
 	}
-	return out
+	return t.colour(colours[string(p.First().Severity)], before) +
+		strings.Join(lines, "\n"+strings.Repeat(" ", span(before))) + "\n"
 }
 
 // someProblems are the first problems that fit in so many lines, with a line that counts the others of all.
 func (t text) someProblems(blocks []string, all, most int) string {
 	var out strings.Builder
 	for i, block := range blocks {
-		more := fmt.Sprintf("… and %s", plural(all-i, "more problem"))
-		if t.Rows == 0 {
-			more += " (--all shows them)"
-		}
 		reserved := min(1, all-i-1) // a line for those after it
 		if most -= t.height(block); most < reserved {
-			out.WriteString(t.faint(more) + "\n")
+			out.WriteString(t.faint("… and "+plural(all-i, "more problem")) + "\n")
 			break
 		}
 		out.WriteString(block)
@@ -153,20 +143,11 @@ func (t text) visible(a *report.Audit) []*report.Finding {
 	return out
 }
 
-// elsewhere says which states are those that Fleet reports, because the clusters were not read, and how old they are.
-func (t text) elsewhere(a *report.Audit) {
-	if s := digest.Elsewhere(a); s != "" {
-		t.wrapped("", s)
-		t.emptyLine()
-	}
-}
-
-// hints say how to see more of an overview: each is a command with its effect.
+// hints say how to proceed: each is a command with its effect.
 func (t text) hints(a *report.Audit, problems []*digest.Problem) {
-	of := slices.IndexFunc(problems, func(p *digest.Problem) bool { return strings.Contains(p.First().Bundle, "/") })
-	if of >= 0 && t.Details != "" {
-		namespace, name, _ := strings.Cut(problems[of].First().Bundle, "/")
-		t.hint(t.Details+" "+escape.Shell("bundle/"+name)+" -n "+escape.Shell(namespace), "shows one bundle in detail")
+	repairable := func(p *digest.Problem) bool { return slices.ContainsFunc(p.Findings, digest.Repairable) }
+	if t.Repair != "" && slices.ContainsFunc(problems, repairable) {
+		t.hint(t.Repair, "repairs what can be repaired")
 	}
 	if t.ReadClusters != "" && slices.ContainsFunc(a.BundleDeployments, onOtherCluster) {
 		t.hint(t.ReadClusters, "also reads the other clusters")
@@ -174,10 +155,20 @@ func (t text) hints(a *report.Audit, problems []*digest.Problem) {
 	if t.PrintRole != "" && slices.ContainsFunc(a.Gaps, func(g report.Gap) bool { return g.Reason == "Forbidden" }) {
 		t.hint(t.PrintRole, "prints a role that permits reading it")
 	}
-	if len(problems) > 0 && t.Explain != "" {
-		code := printable(problems[0].First().Code)
-		t.hint(t.Explain+" "+code, "shows what "+code+" means")
+	if len(problems) > 0 && t.Again != "" {
+		t.hint(t.details(a, problems), "shows details")
 	}
+}
+
+// details is the command that shows details: those of the bundle with the first problem if there are many bundle
+// deployments, otherwise of all.
+func (t text) details(a *report.Audit, problems []*digest.Problem) string {
+	of := slices.IndexFunc(problems, func(p *digest.Problem) bool { return strings.Contains(p.First().Bundle, "/") })
+	if of < 0 || len(a.BundleDeployments) <= digest.MaxDetailed {
+		return t.Again + " --all"
+	}
+	namespace, name, _ := strings.Cut(problems[of].First().Bundle, "/")
+	return t.Details + " " + escape.Shell("bundle/"+name) + " -n " + escape.Shell(namespace)
 }
 
 // hint shows a command, and its effect if there is room for it.

@@ -47,12 +47,29 @@ func fiftyClusters(bundles int) *report.Audit {
 	a.Findings = append(a.Findings, report.Finding{ID: cause.ID, Code: "FD101", Severity: report.Error, Urgency: "now",
 		Cluster: first.Cluster, Bundle: first.Bundle, BundleDeployment: first.Key(), Object: missing,
 		Message: "configmap app0/theme is not on the cluster"})
+	a.Findings = append(a.Findings, modifiedOn(a, first.Bundle))
 	for code, kind := range map[string]string{"FD202": "Bundle", "FD203": "GitRepo", "FD205": "Cluster"} {
 		a.Findings = append(a.Findings, report.Finding{ID: code + "-1", Code: code, Severity: report.Warning,
 			Urgency: "status", CausedBy: cause, Message: "the counts are wrong",
 			Object: fleetRef(kind, "fleet-default", "x")})
 	}
 	return finished(a)
+}
+
+// modifiedOn is a finding about an object of a bundle on the clusters that were not read.
+func modifiedOn(a *report.Audit, bundle string) report.Finding {
+	f := report.Finding{Code: "FD611", Severity: report.Warning, Urgency: "now", Bundle: bundle,
+		Object:  object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "app0", Name: "settings"},
+		Message: "configmap app0/settings differs, as Fleet reports: its cluster was not read"}
+	for _, bd := range a.BundleDeployments {
+		if bd.Bundle == bundle && bd.Reported.State == "Modified" {
+			f.Clusters = append(f.Clusters, bd.Cluster)
+			f.PerCluster = append(f.PerCluster, report.ClusterFinding{Cluster: bd.Cluster,
+				ID: "FD611-" + bd.Cluster, BundleDeployment: bd.Key()})
+		}
+	}
+	f.Cluster, f.BundleDeployment = f.PerCluster[0].Cluster, f.PerCluster[0].BundleDeployment
+	return f
 }
 
 // reasons are what Helm said.
@@ -74,6 +91,7 @@ func deploymentOfFleet(cluster string, b, c int) report.BundleDeployment {
 		return bd
 	}
 	bd.State, bd.Reason, bd.Counts = report.Unknown, clusterNotRead, report.Counts{}
+	bd.Reported.AsOf = fmt.Sprintf("2025-12-%02dT03:04:05Z", 1+c%28)
 	switch {
 	case c%17 == 3 && b%4 != 0:
 		bd.Reported.State = "ErrApplied"
@@ -87,18 +105,18 @@ func deploymentOfFleet(cluster string, b, c int) report.BundleDeployment {
 
 const clusterNotRead = "ClusterNotRead"
 
-// TestOverview checks that an audit of 50 clusters fits one screen of 40 lines, also with 300 bundles, and that it
-// begins with the causes. No line but a command is wider than the terminal.
+// TestOverview checks that an audit of 50 clusters fits the terminal, also with 300 bundles, and that no line but a
+// command is wider. What is no terminal gets everything.
 func TestOverview(t *testing.T) {
 	for _, bundles := range []int{20, 300} {
 		a := fiftyClusters(bundles)
-		for _, width := range []int{0, 60, 80, 100, 200} {
-			o := printers.Options{Width: width, ReadClusters: "kubectl fleetdoctor audit --via-rancher",
-				Details: "kubectl fleetdoctor audit", Explain: "kubectl fleetdoctor explain"}
+		for width, rows := range map[int]int{0: 0, 60: 23, 80: 23, 100: 29, 200: 29} {
+			o := printers.Options{Width: width, Rows: rows, ReadClusters: "kubectl fleetdoctor audit --via-rancher",
+				Details: "kubectl fleetdoctor audit", Again: "kubectl fleetdoctor audit"}
 			for _, by := range append([]string{""}, printers.By...) {
 				o.By = by
 				got := show(t, a, "table", o)
-				if n := strings.Count(got, "\n"); n > 40 {
+				if n := strings.Count(got, "\n"); rows > 0 && n > rows || rows == 0 && strings.Contains(got, "…") {
 					t.Errorf("%d bundles, %d columns, by %q: %d lines", bundles, width, by, n)
 				}
 				for line := range strings.SplitSeq(got, "\n") {
@@ -107,14 +125,32 @@ func TestOverview(t *testing.T) {
 						t.Errorf("%d bundles: %d of %d columns: %s", bundles, n, width, line)
 					}
 				}
-				if bundles == 20 && width > 60 {
+				if bundles == 20 && (width > 60 || width == 0 && by == "") {
 					golden.Compare(t, fmt.Sprintf("fifty%s.overview%d", by, width), got)
 				}
 			}
 		}
 	}
-	all := show(t, fiftyClusters(300), "table", printers.Options{By: "bundle", All: true})
-	if n := strings.Count(all, "\n"); n < 300 || strings.Contains(all, "more problem") {
+	all := show(t, fiftyClusters(300), "table", printers.Options{By: "bundle", All: true, Width: 80, Rows: 23})
+	if n := strings.Count(all, "\n"); n < 300 || strings.Contains(all, "… and") {
 		t.Errorf("--all has %d lines:\n%s", n, all)
+	}
+}
+
+// TestHints checks that an audit suggests the repair of all of it if a cause has one.
+func TestHints(t *testing.T) {
+	const repair = "kubectl fleetdoctor repair -n apps"
+	for command, want := range map[string]bool{"kubectl fleetdoctor repair bundle/a -n apps": true,
+		"kubectl fleetdoctor adopt bundle/a -n apps": false} {
+		a := closed(func(a *report.Audit) {
+			a.BundleDeployments = []report.BundleDeployment{ofCluster("", "a")}
+			a.Findings = []report.Finding{{Code: "FD101", Severity: report.Error, Message: "a is not on the cluster",
+				Remedies: []report.Remedy{{Command: command}}}}
+		})
+		got := show(t, a, "table", printers.Options{Repair: repair, Again: "kubectl fleetdoctor audit -n apps"})
+		if strings.Contains(got, "\n→ "+repair+"  repairs what can be repaired\n") != want ||
+			!strings.HasSuffix(got, "\n→ kubectl fleetdoctor audit -n apps --all  shows details\n") {
+			t.Errorf("%s:\n%s", command, got)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func TestScreen(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": sample(t, "sick"), "many": many(), "large": large(),
 		"clean": sample(t, "clean")} {
 		for _, rows := range []int{12, 21, 60} {
-			got := show(t, a, "table", printers.Options{Width: 78, Rows: rows})
+			got := show(t, a, "table", printers.Options{Width: 78, Rows: rows, Redrawn: true})
 			if rows == 21 {
 				golden.Compare(t, name+".screen", got)
 			}

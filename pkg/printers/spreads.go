@@ -5,8 +5,8 @@ package printers
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
@@ -29,67 +29,52 @@ func levelOf(by string) level {
 // spreads is the table of the bundles, clusters or GitRepos that are not well, and the line that counts the others.
 func (t text) spreads(a *report.Audit, by level) (rows, well string) {
 	all := digest.Spreads(a, by.of)
-	shown, ready := all, 0
+	shown := all
+	ready, reported := 0, ""
 	if t.limits() {
 		shown = slices.DeleteFunc(slices.Clone(all), func(s *digest.Spread) bool {
 			if s.Ready() == s.All {
 				ready += s.All
+				if s.Read < s.All {
+					reported = ", as Fleet reports"
+				}
 			}
 			return s.Ready() == s.All
 		})
 	}
 	if len(shown) > 0 {
-		rows = strings.Join(t.rows(t.spreadGrid(by, shown)), "\n") + "\n"
+		rows = strings.Join(t.rows(t.spreadGrid(a, by, shown)), "\n") + "\n"
 	}
 	if n := len(all) - len(shown); n > 0 {
-		well = fmt.Sprintf("Ready: %s with %s.\n\n", plural(n, by.kind), plural(ready, "bundle deployment"))
+		well = fmt.Sprintf("Ready%s: %s with %s.\n", reported, plural(n, by.kind),
+			plural(ready, "bundle deployment"))
 	}
 	return rows, well
 }
 
-// units are what the table counts: a bundle is on clusters, a cluster has bundles.
-var units = map[string]string{bundles.kind: "CLUSTERS", clusters.kind: "BUNDLES", gitRepos.kind: "DEPLOYMENTS"}
-
-// spreadGrid is the table of spreads. A state that none has is no column.
-func (t text) spreadGrid(by level, all []*digest.Spread) grid {
-	list := []column{{header: strings.ToUpper(by.kind)}, {header: units[by.kind], short: "ALL", right: true},
-		{header: "READY", right: true}}
-	states := digest.StatesOf(all...)
-	for _, s := range states {
-		list = append(list, column{header: printable(strings.ToUpper(string(s))), right: true})
+// spreadGrid is the table of spreads. Its last column names what is not ready: the clusters of a bundle, the bundles of
+// a cluster or of a GitRepo.
+func (t text) spreadGrid(a *report.Audit, by level, all []*digest.Spread) grid {
+	g := t.grid([]column{{header: strings.ToUpper(by.kind)}, {header: "READY", right: true},
+		{header: problemsHeader}})
+	name, below := namesOf(all), bundles.of
+	if by.kind == bundles.kind {
+		below = clusters.of
 	}
-	g := t.grid(list)
-	name := namesOf(all)
 	for _, s := range all {
-		row := []string{printable(name(s)), strconv.Itoa(s.All), strconv.Itoa(s.Ready())}
-		for _, state := range states {
-			n := none
-			if s.States[state] > 0 {
-				n = t.colour(yellow, strconv.Itoa(s.States[state]))
-			}
-			row = append(row, n)
-		}
-		g.rows = append(g.rows, row)
+		g.rows = append(g.rows, []string{printable(name(s)), t.part(s.Ready(), s.All), ""})
 	}
-	if g.narrow() {
-		g.columns = shortHeaders(g.columns)
+	room, details := math.MaxInt32, digest.NewDetails(a)
+	if g.width > 0 {
+		room = g.width - g.names() - g.spans()[1] - 2*len(gap)
 	}
-	if g.narrow() {
-		g = t.narrowSpreads(g, all)
+	for i, s := range all {
+		g.rows[i][2] = printable(details.Of(s, room, func(bd *report.BundleDeployment) string {
+			return digest.BaseName(below(bd))
+		}, span))
 	}
 	g.cutNames()
 	return g
-}
-
-// narrowSpreads has one column for all states, if that leaves more width for the names.
-func (t text) narrowSpreads(g grid, all []*digest.Spread) grid {
-	few := t.grid(g.columns[:3:3])
-	for _, row := range g.rows {
-		few.rows = append(few.rows, row[:3:3])
-	}
-	return g.orWords(few, problemsHeader, texts(all, func(s *digest.Spread) string {
-		return printable(strings.Join(s.Tallies(), ", "))
-	}))
 }
 
 // namesOf returns a function that names spreads: without their namespace if all have the same one.

@@ -11,9 +11,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// summary is the result: the counts of objects and findings, and of deployments without a result.
-func (t text) summary(a *report.Audit) {
-	f, all := a.Summary.Findings, len(a.BundleDeployments)
+// summary is the result: the counts of objects, of deployments without a result, and of what is shown below it. These
+// are the findings or, on the first screen, their causes.
+func (t text) summary(a *report.Audit, f report.FindingCounts) {
+	all := len(a.BundleDeployments)
 	fleetwide := digest.Fleetwide(a)
 	words := strings.Fields(cmp.Or(fleetwide, digest.ReadyIn(a))) // colours span several words of one element
 	if all == 0 {
@@ -31,6 +32,10 @@ func (t text) summary(a *report.Audit) {
 		}
 		if f.Warning > 0 {
 			results = append(results, t.colour(yellow, plural(f.Warning, "warning")))
+		}
+		found := a.Summary.Findings.Error + a.Summary.Findings.Warning
+		if n := len(results); n > 0 && f.Error+f.Warning < found {
+			results[n-1] += fmt.Sprintf(" (%d findings)", found)
 		}
 	case all == a.WithoutResult(): // the words say it
 	case level == digest.Good:

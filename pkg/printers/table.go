@@ -11,7 +11,7 @@ import (
 )
 
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own:
-// a column would take more width. In an order of the user, it is a column. Clusters that were read come first. Bundle
+// a column would take more width. In an order of the user, it is a column, and for one bundle the first one. Clusters that were read come first. Bundle
 // deployments on other clusters are only counted, unless Fleet reports a problem of them; those that are well are only
 // counted if there are many.
 func (t text) deployments(a *report.Audit) {
@@ -27,8 +27,8 @@ func (t text) deployments(a *report.Audit) {
 	first := shown[0].Cluster
 	elsewhere := func(bd report.BundleDeployment) bool { return bd.Cluster != first }
 	several := !t.wide && (slices.ContainsFunc(shown, elsewhere) || slices.ContainsFunc(r.well, elsewhere))
-	named := several && !t.Sorted
-	g := t.fitting(shown, several && t.Sorted)
+	named := several && !t.Sorted && !sameName(shown)
+	g := t.fitting(shown, several && !named)
 	for i := range g.rows {
 		if named {
 			g.rows[i][0] = gap + g.rows[i][0]

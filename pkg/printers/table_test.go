@@ -46,10 +46,16 @@ func finished(a *report.Audit) *report.Audit {
 	return a.Redacted(&redact.Secrets{})
 }
 
-// tableOf returns the lines of the narrow table of a report on a terminal of 100 columns.
+// tableOf returns the lines of the details of a report on a terminal of 100 columns.
 func tableOf(t *testing.T, change func(*report.Audit)) []string {
 	t.Helper()
-	return strings.Split(show(t, closed(change), "table", printers.Options{Width: 100}), "\n")
+	return strings.Split(show(t, detailed(closed(change)), "table", printers.Options{Width: 100}), "\n")
+}
+
+// detailed returns a report of which the user named a part: its details are shown.
+func detailed(a *report.Audit) *report.Audit {
+	a.Scope.Targets = []string{"gitrepo/apps"}
+	return a
 }
 
 // words returns the lines with single blanks between their words.
@@ -72,7 +78,7 @@ func TestClusterLines(t *testing.T) {
 	long := "fleet-default/" + strings.Repeat("cluster-", 12) + "one"
 	got := tableOf(t, func(a *report.Audit) {
 		a.BundleDeployments = []report.BundleDeployment{ofCluster("fleet-default/downstream-production-one", "app"),
-			ofCluster(long, "app")}
+			ofCluster(long, "app"), ofCluster(long, "other")}
 	})
 	if !slices.Contains(got, "fleet-default/downstream-production-one") {
 		t.Errorf("the cluster's name is cut:\n%s", strings.Join(got, "\n"))
@@ -91,6 +97,19 @@ func TestClusterLines(t *testing.T) {
 	}
 	if len(app) != 2 || app[0] != app[1] || !strings.HasPrefix(app[0], "  app               1/1") {
 		t.Errorf("rows: %q", app)
+	}
+}
+
+// TestOneBundle checks that the table of one bundle on several clusters begins with the names of the clusters.
+func TestOneBundle(t *testing.T) {
+	got := words(tableOf(t, func(a *report.Audit) {
+		a.BundleDeployments = []report.BundleDeployment{ofCluster("fleet-default/c00", "app"),
+			ofCluster("fleet-default/c01", "app")}
+	}))
+	for _, line := range []string{"CLUSTER READY FLEET REPORTS", "fleet-default/c00 1/1 -", "fleet-default/c01 1/1 -"} {
+		if !slices.Contains(got, line) {
+			t.Errorf("no line %q in %q", line, got)
+		}
 	}
 }
 
@@ -272,11 +291,11 @@ func TestRepeatedFold(t *testing.T) {
 				BundleDeployment: "x/blind-0", Message: "something else", Remediation: "another command"})
 		}
 	}
-	few := show(t, closed(of(3)), "table", printers.Options{})
+	few := show(t, detailed(closed(of(3))), "table", printers.Options{})
 	if strings.Count(few, "no verdict on") != 3 || strings.Contains(few, "more") {
 		t.Errorf("of three:\n%s", few)
 	}
-	many := show(t, closed(of(5)), "table", printers.Options{})
+	many := show(t, detailed(closed(of(5))), "table", printers.Options{})
 	for s, want := range map[string]int{"no verdict on": 1,
 		"the same for 4 more: x/blind-1, x/blind-2, x/blind-3, x/blind-4": 1,
 		"→ kubectl fleetdoctor audit --print-rbac":                        1, "something else": 1} {
@@ -295,10 +314,17 @@ func TestNames(t *testing.T) {
 	got := show(t, closed(func(a *report.Audit) {
 		a.BundleDeployments = []report.BundleDeployment{{Namespace: "x", Name: "a", State: report.Modified},
 			{Namespace: "x", Name: "ready", State: report.Ready},
-			{Namespace: "y", Name: "$(reboot)", State: report.Unknown}, {Name: "release-only", State: report.Missing}}
+			{Namespace: "y", Name: "$(reboot)", State: report.Unknown}, {Name: "release-only", State: report.Missing},
+			{Namespace: "z", Name: "elsewhere", State: report.Unknown, Reason: clusterNotRead,
+				Reported: &report.Reported{State: "Ready"}},
+			{Namespace: "z", Name: "modified", State: report.Unknown, Reason: clusterNotRead,
+				Reported: &report.Reported{State: "Modified"}},
+			{Namespace: "z", Name: "warned", State: report.Ready}}
+		a.Findings = []report.Finding{{Code: "FD401", Severity: report.Warning, BundleDeployment: "z/warned"}}
 	}), "name", printers.Options{})
 	want := "bundledeployment.fleet.cattle.io/release-only\n-n x bundledeployment.fleet.cattle.io/a\n-n y " +
-		"'bundledeployment.fleet.cattle.io/$(reboot)'\n"
+		"'bundledeployment.fleet.cattle.io/$(reboot)'\n-n z bundledeployment.fleet.cattle.io/modified\n-n z " +
+		"bundledeployment.fleet.cattle.io/warned\n"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

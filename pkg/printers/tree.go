@@ -261,7 +261,7 @@ func (t treeText) reported(of *branch, r *report.Reported) {
 }
 
 // part is a fraction in the colour that says whether it is all.
-func (t treeText) part(n, of int) string {
+func (t text) part(n, of int) string {
 	if n < of {
 		return t.colour(red, fraction(n, of))
 	}

@@ -123,31 +123,6 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestExplain checks that the table suggests the command that explains the most severe finding that is shown.
-func TestExplain(t *testing.T) {
-	const command = "kubectl fleetdoctor explain"
-	sick := sample(t, "sick")
-	info := sick.WithFindings([]report.Finding{{Code: "FD207", Severity: report.Info}})
-	for about, tc := range map[string]struct {
-		audit   *report.Audit
-		options printers.Options
-		want    string
-	}{
-		"findings":            {sick, printers.Options{}, command + " FD101"},
-		"totals":              {sick, printers.Options{Summary: true}, ""},
-		"no headers":          {sick, printers.Options{NoHeaders: true}, command + " FD101"},
-		"no findings":         {sample(t, "clean"), printers.Options{}, ""},
-		"hidden information":  {info, printers.Options{}, ""},
-		"visible information": {info, printers.Options{All: true}, command + " FD207"},
-	} {
-		tc.options.Explain = command
-		got := show(t, tc.audit, "table", tc.options)
-		if tc.want == "" && strings.Contains(got, command) || !strings.Contains(got, tc.want) {
-			t.Errorf("%s: the table must suggest %q:\n%s", about, tc.want, got)
-		}
-	}
-}
-
 // TestOrderOfUser checks that the table has the order of the document if the user chose it, with a column of clusters
 // instead of lines.
 func TestOrderOfUser(t *testing.T) {

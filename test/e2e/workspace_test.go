@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -64,19 +65,11 @@ func TestWorkspaceUser(t *testing.T) {
 	}
 }
 
-// gapLines counts the gaps below NOT READ.
-func gapLines(out string) int {
-	_, gaps, _ := strings.Cut(out, "NOT READ\n")
-	gaps, _, _ = strings.Cut(gaps, "\n\n")
-	n := 0
-	for line := range strings.Lines(gaps) {
-		if strings.HasPrefix(line, "  listing ") || strings.HasPrefix(line, "  reading ") || strings.HasPrefix(line,
-			"  searching ") {
-			n++
-		}
-	}
-	return n
-}
+// gap begins a gap: a line below NOT READ, or one of the first screen of an audit.
+var gap = regexp.MustCompile(`(?m)^(  |Not read: )(listing|reading|searching) `)
+
+// gapLines counts the gaps in an output.
+func gapLines(out string) int { return len(gap.FindAllString(out, -1)) }
 
 // TestPrintedWorkspaceRoles checks that the Roles that --print-rbac prints for a workspace are sufficient for what
 // Fleet reports.

@@ -44,10 +44,7 @@ rect { fill: #f6f8fa; stroke: #d1d9e0 }
 // coloured matches text between a colour and the end of the colour.
 var coloured = regexp.MustCompile("\x1b\\[([0-9]+)m(.*?)\x1b\\[0m")
 
-// unowned matches the first finding FD102 with its evidence and its next step.
-var unowned = regexp.MustCompile(`(?m)^ .* FD102 .*\n( {10}.*\n)+`)
-
-// picture is the beginning, one finding and the tables of an audit of the sick sample, as an image of a terminal.
+// picture is an audit of the sick sample, as an image of a terminal.
 func picture() ([]byte, error) { return pictureOf(root) }
 
 func pictureOf(root string) ([]byte, error) {
@@ -57,19 +54,7 @@ func pictureOf(root string) ([]byte, error) {
 	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
 		return nil, fmt.Errorf("%v: status %d: %s", args, status, errOut)
 	}
-	before, rest, found := strings.Cut(out.String(), "\n\x1b[1mbundle ")
-	if !found || !unowned.MatchString(rest) {
-		return nil, fmt.Errorf("%v: no finding FD102 of a bundle", args)
-	}
-	bundle, _, _ := strings.Cut(rest, "\n")
-	finding := unowned.FindString(rest)
-	_, tables, found := strings.Cut(rest, "\nBUNDLEDEPLOYMENT ")
-	if !found {
-		return nil, fmt.Errorf("%v: no table of bundle deployments", args)
-	}
-	tables, _, _ = strings.Cut(tables, "\n\n→") // without the command that explains a code
-	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + before + "\n\x1b[1mbundle " + bundle +
-		"\n  …\n" + finding + "  …\n\nBUNDLEDEPLOYMENT " + tables
+	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + out.String()
 	text = strings.ReplaceAll(text, filepath.Join(root, sample), sample)
 	return terminal(strings.Split(strings.TrimSpace(text), "\n")), nil
 }

@@ -35,6 +35,9 @@ func (o *options) Complete(args []string) (err error) {
 	o.auditOptions.Commands.Audit += o.Clusters.Args()
 	o.auditOptions.Commands.Why += o.Clusters.Args()
 	o.auditOptions.Commands.Repair += o.Clusters.Args()
+	scoped := o.scope.Args(args)
+	o.Document.Again = o.auditOptions.Commands.Audit + scoped
+	o.Document.Repair = o.auditOptions.Commands.Repair + scoped
 	o.auditOptions.Parents = true
 	o.auditOptions.ServerCheck, o.auditOptions.StatusOnly = collect.ServerCheck(o.serverCheck.String()), o.statusOnly
 	o.selected, err = o.filter.ToFilter()
@@ -115,7 +118,7 @@ func (o *options) Run(ctx context.Context) error {
 	shown := &o.Document
 	shown.Summary, shown.PrintRole = o.summary, o.auditOptions.Commands.PrintRole
 	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
-	shown.Explain, shown.ReadClusters = input.Explain, o.Clusters.Suggest(o.auditOptions.Commands.Audit)
+	shown.ReadClusters = o.Clusters.Suggest(shown.Again)
 	if o.Format == treeFormat {
 		return o.ShowAudit(ctx, o.read, printers.Tree)
 	}

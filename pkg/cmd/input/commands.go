@@ -13,9 +13,6 @@ import (
 // same everywhere.
 const program = "kubectl fleetdoctor"
 
-// Explain is the command that explains a code.
-const Explain = program + " explain"
-
 // Command returns the beginning of a command line of this program that reads the same source: "kubectl fleetdoctor
 // adopt --context prod". It has no token and no password.
 func (f *Flags) Command(name string) string {

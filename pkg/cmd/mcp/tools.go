@@ -57,10 +57,10 @@ const (
 var tools = []tool{
 	{name: "audit", title: "Audit Fleet", verb: "audit", reads: allClusters, words: "objects",
 		description: "Compare live objects with what the bundles of Fleet specify: missing, modified, unowned and " +
-			"orphaned objects, what caused each, who did it, and the next command. More than 20 bundle deployments " +
-			"are an overview.",
+			"orphaned objects, with a line or two for each cause. With objects or all: who caused each, and the next " +
+			"commands.",
 		fixed:    []string{"--ignore-file="}, // the file would be that of the client's directory
-		flags:    []string{"namespace", "selector", "severity", "code", "since", "by", "summary", "diff"},
+		flags:    []string{"namespace", "selector", "severity", "code", "since", "by", "all", "summary", "diff"},
 		narrower: "name objects, or set severity, code, namespace or summary"},
 	{name: "why", title: "Why is it not ready?", verb: "why", reads: allClusters, words: "objects", required: true,
 		description: "Find the root cause for which a GitRepo, HelmOp, bundle, bundle deployment, cluster or " +
@@ -110,6 +110,7 @@ var properties = map[string]*jsonschema.Schema{
 	"code":      list("only findings with these codes or names, such as FD104 or Modified"),
 	"since":     text("hide findings whose recorded change is older, such as 2h or 3d"),
 	"by":        choice("count the bundle deployments by their states", printers.By...),
+	"all":       {Type: "boolean", Description: "everything in detail, also what is well"},
 	"summary":   {Type: "boolean", Description: "only the result: what is ready, and the number of findings"},
 	"diff":      {Type: "boolean", Description: "the fields that differ, with who wrote them and when"},
 	"policy": choice("which objects to take: those without another owner (unmarked), also those of an owner that is "+

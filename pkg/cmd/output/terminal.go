@@ -55,6 +55,18 @@ func terminalWidth(w io.Writer) int {
 	return columns
 }
 
+// minRows is the number of lines that a terminal has at least: a document that scrolls is read on a smaller one.
+const minRows = 24
+
+// Rows returns the number of lines of a stream beside the line of the prompt; 0 if it is no terminal.
+func Rows(out io.Writer) int {
+	if !IsTerminal(out) {
+		return 0
+	}
+	_, lines := Size(out)
+	return max(lines, minRows) - 1
+}
+
 // Size returns the number of columns and of lines of a terminal, 80 and 24 if the terminal does not report them.
 func Size(w io.Writer) (columns, lines int) {
 	if f, ok := w.(descriptor); ok {

@@ -100,7 +100,8 @@ func (o *Options) parse(args []string) error {
 	}
 	o.NoProgress = o.Quiet()
 	o.Document = printers.Options{All: o.All(), NoHeaders: !o.Headers(), Sorted: o.Sorted(),
-		Colour: o.Coloured(o.Streams.Out), Width: output.Width(o.Streams.Out), PrintRole: o.Commands().PrintRole}
+		Colour: o.Coloured(o.Streams.Out), Width: output.Width(o.Streams.Out), Rows: output.Rows(o.Streams.Out),
+		PrintRole: o.Commands().PrintRole}
 	if o.Diff != nil {
 		if err := o.Diff.Validate(); err != nil {
 			return err
@@ -171,7 +172,7 @@ func (o *Options) ShowAudit(ctx context.Context, read func(context.Context, *inp
 		Status: func(a *Audited) error { return a.Status },
 		Print: func(w io.Writer, a *Audited, width, rows int) error {
 			shown := o.Document
-			shown.Width, shown.Rows = width, rows
+			shown.Width, shown.Rows, shown.Redrawn = width, rows, true
 			return o.printer(w, document(a.Report, shown))
 		},
 		Lines: func(before **Audited, after *Audited) []string {

@@ -26,6 +26,24 @@ func (f *Flags) directoryArgs() string {
 	return strings.Join(args, " ")
 }
 
+// Args are the arguments and flags that repeat the scope, each after a blank. targets are the arguments.
+func (f *Flags) Args(targets []string) string {
+	out := ""
+	for _, target := range targets {
+		out += " " + escape.Shell(target)
+	}
+	if namespace := *f.in.Config.Namespace; namespace != "" {
+		out += " -n " + escape.Shell(namespace)
+	}
+	if f.selector != "" {
+		out += " -l " + escape.Shell(f.selector)
+	}
+	if files := f.directoryArgs(); files != "" {
+		out += " " + files
+	}
+	return out
+}
+
 // from parses the flags that select the source of desired objects.
 func (f *Flags) from(scope evaluate.Scope) (engine.Desired, error) {
 	from := engine.Desired(f.desired.String())
