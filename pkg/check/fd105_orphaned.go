@@ -21,6 +21,7 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 	release, on := d.Release.Release(), in.On(d.On)
 	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
 	unknown := in.withoutResult(d.On)
+	const effect = "deletes it and what it contains, which no deploy creates again"
 	if unknown > 0 {
 		f.say("its cluster has %s without a result, which may desire it", facts.Count(unknown, "bundle deployment"))
 	}
@@ -31,9 +32,13 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 		return
 	}
 	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
-	if unknown == 0 {
+	switch {
+	case unknown > 0:
+	case remedy.NeverDeleted(m.Ref) != "":
+		f.Remedies = append(f.Remedies, remedy.Run(on.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref), effect))
+	default:
 		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref, Downstream: true},
-			"deletes it and what it contains, which no deploy creates again"))
+			effect))
 	}
 	in.report(f)
 }

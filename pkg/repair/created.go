@@ -21,13 +21,8 @@ import (
 
 // neverDeleted returns why an object is not deleted, also if it would be created again.
 func neverDeleted(r object.Ref) []string {
-	switch r.Kind {
-	case "PersistentVolumeClaim", "PersistentVolume":
-		return []string{"it holds data: to delete it is left to you"}
-	case "Namespace":
-		return []string{"deleting it deletes all that it contains"}
-	case "CustomResourceDefinition":
-		return []string{"deleting it deletes all objects of its kind"}
+	if why := remedy.NeverDeleted(r); why != "" {
+		return []string{why}
 	}
 	return nil
 }

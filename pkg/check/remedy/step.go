@@ -38,6 +38,20 @@ func (k StepKind) Allowed() string {
 	return ""
 }
 
+// NeverDeleted returns why the verb repair does not delete an object, also if it would be created again; empty if it
+// may.
+func NeverDeleted(r object.Ref) string {
+	switch r.Kind {
+	case "PersistentVolumeClaim", "PersistentVolume":
+		return "it holds data: to delete it is left to you"
+	case "Namespace":
+		return "deleting it deletes all that it contains"
+	case "CustomResourceDefinition":
+		return "deleting it deletes all objects of its kind"
+	}
+	return ""
+}
+
 // Step is a step of the verb repair. The zero value is none.
 type Step struct {
 	Kind StepKind
