@@ -47,6 +47,7 @@ func (c *Causes) Objects(e *evaluate.BundleDeployment) Cause {
 	}
 	for i := range e.Objects {
 		if f, ok := c.refusedPods(e, &e.Objects[i]); ok && e.Objects[i].Ref == all[0].Ref {
+			c.addSteps(&f) // the verb repair is its only remedy
 			namespace := quote(StepNamespace, f)
 			namespace.Message = "it does not have the labels that the bundle states"
 			return notReady(s, namespace)
