@@ -100,7 +100,7 @@ func (t text) actionGroup(group []report.RepairedObject) {
 	listed(t, "  ", group, "", func(o report.RepairedObject) {
 		line := "  " + t.padded(actionWord(o)) + " " + printable(o.Key().String())
 		if len(o.Codes) > 0 {
-			line += "  " + t.faint(strings.Join(o.Codes, ", "))
+			line += "  " + t.faint(printable(strings.Join(o.Codes, ", ")))
 		} else if o.Reason != "" {
 			line += "  " + t.faint(printable(o.Reason))
 		}
