@@ -22,7 +22,7 @@ var commandGroups = []struct {
 }{
 	{"Diagnose", []string{"audit", "why", "owner"}},
 	{"Before a change", []string{"preflight", "impact", "targets"}},
-	{"Repair", []string{"adopt"}},
+	{"Repair", []string{"repair", "adopt"}},
 	{"Capture", []string{"snapshot", "compare"}},
 	{"Other commands", []string{"agents", "auditor", "explain", "mcp", "webhook", "version", "options", "completion",
 		"help"}},
