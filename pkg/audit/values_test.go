@@ -146,8 +146,8 @@ func TestValues(t *testing.T) {
 		"FD402 BundleDeployment cluster-one/gone": "the values Secret of its Bundle fleet-local/gone is " +
 			"missing or different too",
 		"FD402 BundleDeployment cluster-one/gone-used": "used the Secret with this hash at 2026-11-20T07:59:31Z",
-		"FD402 BundleDeployment cluster-one/gone-created": "-n cluster-one patch bundledeployments.fleet.cattle.io " +
-			`gone-created --type=merge -p '{"spec":{"valuesHash":"","waitingForValues":true,"deploymentID":""}}'`,
+		"FD402 BundleDeployment cluster-one/gone-created": "kubectl fleetdoctor repair bundle/gone-created " +
+			"-n fleet-local --code=FD402 --allow=deploy",
 		"FD402 BundleDeployment cluster-one/gone-waiting":   "fleet-controller v0.14.4: it waits",
 		"FD402 BundleDeployment cluster-one/foreign":        `a Secret of type "Opaque" has its name`,
 		"FD403 BundleDeployment cluster-one/changed":        "fleet-controller v0.14.4: it does not repair this",
@@ -155,8 +155,8 @@ func TestValues(t *testing.T) {
 		"FD403 BundleDeployment cluster-one/behind-refused": "updates no target of the bundle",
 		"FD403 BundleDeployment cluster-one/edited": "field manager kubectl-edit changed the Secret at " +
 			recent,
-		"FD403 BundleDeployment cluster-one/emptied": "patch bundle.fleet.cattle.io/emptied --type=merge " +
-			`-p '{"spec":{"forceSyncGeneration":1}}'`,
+		"FD403 BundleDeployment cluster-one/emptied": "kubectl fleetdoctor repair bundle/emptied -n fleet-local " +
+			"--code=FD403 --allow=deploy",
 		"FD401 BundleDeployment cluster-one/labelled": "do not match yet",
 		"FD404 Bundle fleet-local/gone":               "does not exist",
 		"FD404 Bundle fleet-local/changed":            "does not have the stated hash",

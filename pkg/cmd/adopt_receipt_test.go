@@ -79,11 +79,11 @@ func TestAdoptUndoRefuses(t *testing.T) {
 		message       []string
 	}{
 		"a foreign hash": {sickUID, sick, edit(`"before":{}`, `"before":{"objectset.rio.cattle.io/hash":"foreign"}`),
-			[]string{"line 2 is damaged: its digest does not match", "Name a copy of the receipt as adopt wrote it."}},
+			[]string{"line 2 is damaged: its digest does not match", "Name a copy of the receipt as it was written."}},
 		"another object": {sickUID, sick, edit(`"name":"edge"`, `"name":"victim"`), []string{"line 2 is damaged"}},
 		"two receipts": {sickUID, sick, func(text string) string { return text + text },
 			[]string{"line 4 begins another receipt", "Put each receipt into a file of its own"}},
-		"without a format": {sickUID, sick, edit(`"format":2,`, ""), []string{"line 1 states no format",
+		"without a format": {sickUID, sick, edit(`"format":3,`, ""), []string{"line 1 states no format",
 			`Undo it with version "0.3.1"`}},
 		"without a cluster": {"", sick, edit("", ""),
 			[]string{"line 1", "clusterUID"}},

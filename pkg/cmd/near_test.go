@@ -105,7 +105,7 @@ func TestFlagsOfOtherCommands(t *testing.T) {
 		"explain --snapshot=x":    " other commands.",
 		"why --quite-unknown":     "",
 		"audit -Z":                "",
-		"version --policy if-any": "--policy is a flag of adopt.",
+		"version --policy if-any": "--policy is a flag of adopt and repair.",
 	} {
 		got := run(t, strings.Fields(args)...)
 		if got.status != 2 || !strings.Contains(got.errOut, want) ||

@@ -550,11 +550,12 @@ func TestAgain(t *testing.T) {
 // TestSuggestedCommands checks that the commands in the findings of a snapshot read the same snapshot.
 func TestSuggestedCommands(t *testing.T) {
 	got := run(t, "audit", "--all", "--snapshot", sick)
-	want := "kubectl fleetdoctor audit --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --diff"
+	want := "kubectl fleetdoctor repair --snapshot " + sick + " bundle/guestbook-guestbook -n fleet-local --code=FD104"
 	if !strings.Contains(got.out, want) {
 		t.Fatalf("no %q in:\n%s", want, got.out)
 	}
-	again := called(t, "", strings.Fields(strings.Replace(want, "kubectl fleetdoctor", "kubectl-fleetdoctor", 1))...)
+	again := called(t, "", strings.Fields(strings.Replace(want, "kubectl fleetdoctor", "kubectl-fleetdoctor", 1)+
+		" --diff")...)
 	if again.status != 1 || !strings.Contains(again.out, "\n-  replicas: 1\n") ||
 		!strings.Contains(again.out, "\n+  replicas: 3\n") {
 		t.Errorf("the suggested command has status %d: %s%s", again.status, again.out, again.errOut)
@@ -581,7 +582,7 @@ func TestSuggestedCommandsOfStdin(t *testing.T) {
 			t.Errorf("%s: status %d: %s%s", verb, got.status, got.out, got.errOut)
 		}
 		if verb == "audit" && !strings.Contains(got.out,
-			"audit --snapshot SAVED-INPUT bundle/guestbook-guestbook -n fleet-local --diff") {
+			"repair --snapshot SAVED-INPUT bundle/guestbook-guestbook -n fleet-local --code=FD104") {
 			t.Errorf("the output has no command with a placeholder:\n%s", got.out)
 		}
 	}

@@ -245,8 +245,7 @@ func TestPartialObjects(t *testing.T) {
 // not ready to run without it.
 func TestCommandsOfSnapshot(t *testing.T) {
 	const placeholder = "context=<|captured cluster|> "
-	for _, args := range [][]string{{"audit", "--all"}, {"audit", "-o", "json"}, {"audit", "-o", "markdown"},
-		{"why", "bundle/guestbook-guestbook"}} {
+	for _, args := range [][]string{{"audit", "-o", "wide"}, {"audit", "-o", "json"}, {"audit", "-o", "yaml"}} {
 		args = append(args, "--snapshot", sick)
 		without, with := run(t, args...), run(t, append(args, "--context", "prod")...)
 		if !strings.Contains(without.out, placeholder) || with.out == "" ||
