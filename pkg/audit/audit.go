@@ -70,6 +70,9 @@ type Options struct {
 	Progress func(collect.Progress)
 }
 
+// predictsOnly reports whether no finding is needed: what only findings are about is then not read.
+func (o *Options) predictsOnly() bool { return o.Predict && !o.Parents }
+
 // Desired is a source of desired objects.
 type Desired string
 

@@ -94,7 +94,7 @@ func (r *Reading) management(ctx context.Context, b *background) {
 
 // contents reads the names of contents. Predictions do not need them.
 func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(*rest), err error) {
-	if r.options.Predict {
+	if r.options.predictsOnly() {
 		return func(*rest) {}, nil
 	}
 	contents, err := r.ContentNames(ctx, f)
@@ -113,7 +113,7 @@ func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(*rest)
 func (r *Reading) namespaces(ctx context.Context, b *background) {
 	for i, c := range r.Directory.Clusters {
 		stated := c.StatedNamespaces()
-		if r.options.Predict || len(stated) == 0 {
+		if r.options.predictsOnly() || len(stated) == 0 {
 			continue
 		}
 		b.start(func() (func(*rest), error) {
