@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
@@ -22,9 +23,17 @@ func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Reme
 	if uncertain || generated || m.removing(d) {
 		return nil
 	}
-	if o.State == evaluate.Missing {
+	isJob := o.Kind == "Job" && object.Group(o.APIVersion) == "batch"
+	switch {
+	case o.State == evaluate.Missing && isJob:
+		return []Remedy{Make(Step{Kind: StepRecreate, Object: o.Ref},
+			"creates the Job again, from the release record; it runs again")}
+	case o.State == evaluate.Missing:
 		return []Remedy{Make(Step{Kind: StepCreate, Object: o.Ref},
 			"creates what is missing of the bundle, from the release record")}
+	case o.Live != nil && len(o.Live.Fixed) > 0:
+		return []Remedy{Make(Step{Kind: StepRecreate, Object: o.Ref},
+			"deletes the object and creates it again, from the release record: fields differ that cannot be changed")}
 	}
 	return []Remedy{Make(Step{Kind: StepRestore, Object: o.Ref},
 		"gives the fields that differ their desired values, from the release record")}
