@@ -33,11 +33,23 @@ type adoption struct {
 // adopt runs adopt as administrator and decodes its document.
 func (f *fleetServer) adopt(args ...string) adoption {
 	f.t.Helper()
+	return f.writing("adopt", args...)
+}
+
+// repair runs repair as administrator and decodes its document.
+func (f *fleetServer) repair(args ...string) adoption {
+	f.t.Helper()
+	return f.writing("repair", args...)
+}
+
+// writing runs a verb that writes a receipt.
+func (f *fleetServer) writing(verb string, args ...string) adoption {
+	f.t.Helper()
 	a := adoption{receipt: filepath.Join(f.t.TempDir(), "receipt.jsonl")}
 	if !slices.Contains(args, "--undo") {
 		args = append(args, "--receipt", a.receipt)
 	}
-	args = append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)
+	args = append([]string{verb, "--kubeconfig", f.kubeconfig, "-o", "json"}, args...)
 	a.result = run(f.t.Context(), f.t, args...)
 	a.document = decodeAdoption(f.t, a.stdout)
 	return a
