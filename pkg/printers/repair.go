@@ -194,8 +194,12 @@ func (t text) outcome(a *report.Repair) {
 			t.remedies(inset, d.Remedies)
 			continue
 		}
-		t.linef("  %s  %s → %s ready", name, fraction(d.Before.Ready, d.Before.Desired),
-			t.colour(green, fraction(d.After.Ready, d.After.Desired)))
+		later := ""
+		if n := d.After.NotReady - d.Before.NotReady; n > 0 {
+			later = fmt.Sprintf(", %d not ready yet", n)
+		}
+		t.linef("  %s  %s → %s ready%s", name, fraction(d.Before.Ready, d.Before.Desired),
+			t.colour(green, fraction(d.After.Ready, d.After.Desired)), later)
 	}
 	if a.Receipt != "" && s.Done+s.Failed > 0 {
 		t.linef("Undo with: %s", printable(t.Undo+" "+escape.Shell(a.Receipt)))
