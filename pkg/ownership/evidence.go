@@ -70,6 +70,9 @@ func (e Evidence) Confirms(k object.Key) bool {
 	return place == e.Namespace || e.seen[place]
 }
 
+// Within reports whether who may write all objects of a namespace may write this one.
+func Within(namespace string, k object.Key) bool { return placeOf(k) == namespace }
+
 // Confirmed reports whether anything outside of its namespace confirms the record.
 func (e Evidence) Confirmed() bool {
 	elsewhere := len(e.seen)

@@ -187,7 +187,10 @@ func (r *recreation) record(e *Entry) { e.Previous = r.previous }
 
 // removal deletes what is left over.
 type removal struct {
-	secret   bool
+	secret bool
+	key    object.Key
+	// orphanOf is the bundle deployment whose record shows that the object is left over; nil if none does.
+	orphanOf *evaluate.BundleDeployment
 	previous object.Content
 }
 

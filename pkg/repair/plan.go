@@ -180,11 +180,22 @@ func replicasDiffer(x *evaluate.Object) bool {
 
 // removal plans to delete what is left over.
 func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
-	out := Item{On: p.clusterOf(f, step), do: &removal{secret: step.Object.IsSecret()},
+	out := Item{On: p.clusterOf(f, step), do: p.removed(f, step),
 		RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind, Action: actions[step.Kind],
 			BundleDeployment: f.BundleDeployment}}
 	out.Cluster = string(out.On)
 	out.refuse(neverDeleted(step.Object)...)
+	return out
+}
+
+// removed is what a removal deletes.
+func (p *planner) removed(f *check.Finding, step remedy.Step) *removal {
+	out := &removal{secret: step.Object.IsSecret(), key: step.Object.Key()}
+	for _, d := range p.Deployments {
+		if step.Downstream && step.Kind == remedy.StepRemove && isOf(f, d) {
+			out.orphanOf = d
+		}
+	}
 	return out
 }
 

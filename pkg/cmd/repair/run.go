@@ -16,6 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
@@ -171,11 +172,39 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	s.document.Codes, s.document.Allowed = s.codes, s.allow
-	if s.cluster == nil {
-		return nil
+	if err := s.prove(ctx, in); err != nil || s.cluster == nil {
+		return err
 	}
 	in.Show("asking the server about the steps", 0)
 	return repair.Prepare(ctx, s.clients(false), s.items, s.allow)
+}
+
+// prove renders the bundles of which the plan writes objects that only a release record states.
+func (s *session) prove(ctx context.Context, in *input.Reading) error {
+	unproven := repair.Unproven(s.items)
+	if len(unproven) == 0 {
+		return nil
+	}
+	o := s.auditOptions
+	o.Desired, o.Parents = engine.DesiredBundle, false
+	o.Pick = func(_ evaluate.Scope, d *directory.Directory) (out []*directory.Deployment, err error) {
+		for _, x := range d.Deployments {
+			if unproven[x.ID()] {
+				out = append(out, x)
+			}
+		}
+		return out, nil
+	}
+	rendered, err := engine.Run(ctx, in.Source, o)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		repair.Prove(s.items, nil)
+		return nil
+	}
+	repair.Prove(s.items, rendered.Result)
+	return nil
 }
 
 // pick limits a plan to the objects of the command line, and returns those that nothing in scope desires.
