@@ -106,6 +106,17 @@ func (m *Managers) Wrote(manager string, path fieldpath.Path) bool {
 	})
 }
 
+// LastWrite returns when one of some managers wrote the object last; zero if that is not recorded.
+func (m *Managers) LastWrite(managers ...string) time.Time {
+	var out time.Time
+	for _, e := range m.entries {
+		if slices.Contains(managers, e.manager.Name) && e.manager.Time.After(out) {
+			out = e.manager.Time
+		}
+	}
+	return out
+}
+
 // Owners returns the names of all managers that own the live value of a difference: one that changes it alone conflicts
 // with each of the others.
 func (m *Managers) Owners(d Difference) []string {

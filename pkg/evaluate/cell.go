@@ -11,6 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -84,6 +85,9 @@ func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 		managers = &compare.Managers{} // the managers could not be read
 	}
 	agents := agentsOf(managers)
+	if o.Live != nil {
+		o.Live.Restored = managers.LastWrite(fleet.AgentManager, ownership.FieldManager)
+	}
 	o.addedByOthers = map[string]bool{}
 	recorded, known := c.recordedFields()
 	value := valuesOf(o.Ref, c.manifest, c.content)

@@ -178,6 +178,8 @@ type Live struct {
 	Excused []string
 	// Fixed are the paths of the fields that differ and that an API server does not change in an object that exists.
 	Fixed []string
+	// Restored is when Fleet's agent, or this program, wrote an object that differs; zero if that is not recorded.
+	Restored time.Time
 	// Compared is true if the object was compared with all of its manifest, for an unowned object. Without that, no
 	// difference proves nothing.
 	Compared bool

@@ -164,6 +164,7 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 	if x.Autoscaled && replicasDiffer(x) {
 		out = append(out, "an autoscaler scales it, or may do so: it would change .spec.replicas again")
 	}
+	out = append(out, fights(d, x)...)
 	if others := p.Desired.On(d.On).Confirmed(x.Key()); len(others) > 1 {
 		out = append(out, fmt.Sprintf("%d bundles desire it: remove it from all but one", len(others)))
 	}
@@ -172,6 +173,27 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 			"namespace may have written the record")
 	}
 	return out
+}
+
+// atOnce is the time within which a controller reacts to a change of its field. A person is slower.
+const atOnce = 15 * time.Second
+
+// fights names a manager that changed a field again at once after the agent, or a repair, had restored the object.
+func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
+	if x.Live == nil || !x.Live.Restored.After(d.Deployed.Add(atOnce)) {
+		return nil
+	}
+	for _, diff := range x.Differences {
+		at, err := time.Parse(time.RFC3339, diff.Time)
+		if err != nil || diff.ByAgent() {
+			continue
+		}
+		if after := at.Sub(x.Live.Restored); after >= 0 && after <= atOnce {
+			return []string{fmt.Sprintf("%s wrote %s again at %s, at once after it had been restored at %s: it would do so "+
+				"again", diff.Manager, diff.Path, diff.Time, x.Live.Restored.Format(time.RFC3339))}
+		}
+	}
+	return nil
 }
 
 func replicasDiffer(x *evaluate.Object) bool {
