@@ -37,7 +37,7 @@ func Prepare(ctx context.Context, on Clients, items []Item, allow []string) erro
 func (i *Item) prepare(ctx context.Context, c Client, allow []string) {
 	err := i.do.prepare(ctx, c, i)
 	if r, ok := i.do.(*restoration); ok && apierrors.IsInvalid(err) {
-		i.recreate(r.written, allow)
+		i.recreate(r.written, err, allow)
 		if !i.Writes() {
 			return
 		}
@@ -56,11 +56,12 @@ func (i *Item) prepare(ctx context.Context, c Client, allow []string) {
 }
 
 // recreate makes the item one that deletes its object and creates it: the server refuses the change.
-func (i *Item) recreate(w written, allow []string) {
+func (i *Item) recreate(w written, why error, allow []string) {
+	refuses := fmt.Sprintf("the server refuses to change these fields: %v", why)
 	i.Step, i.Action, i.do = remedy.StepRecreate, report.ActionRecreate, &recreation{creation: creation{written: w}}
-	i.Effects = append(i.Effects, "the server does not change these fields in an object that exists")
+	i.Effects = append(i.Effects, refuses)
 	i.refuse(neverDeleted(i.Ref)...)
 	if flag := i.Step.Allowed(); !slices.Contains(allow, flag) {
-		i.refuse("the server does not change these fields in an object that exists: it needs --allow=" + flag)
+		i.refuse(refuses + "; to delete the object and create it again needs --allow=" + flag)
 	}
 }
