@@ -9,6 +9,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
@@ -136,7 +138,24 @@ func previous(ctx context.Context, client Client, i *Item, secret bool) (object.
 	if secret {
 		return nil, nil
 	}
-	return compare.Stored(live), nil
+	return creatable(i.Ref, compare.Stored(live)), nil
+}
+
+// generatedLabels are what a server writes into the Pods of a Job. It refuses a Job that states them.
+var generatedLabels = []string{"controller-uid", "batch.kubernetes.io/controller-uid"}
+
+// creatable returns an object without what a server generates for it, and refuses in another object.
+func creatable(ref object.Ref, content object.Content) object.Content {
+	spec, _ := content["spec"].(map[string]any)
+	if ref.Kind != "Job" || object.Group(ref.APIVersion) != "batch" || spec["manualSelector"] == true {
+		return content
+	}
+	out := runtime.DeepCopyJSON(content)
+	unstructured.RemoveNestedField(out, "spec", "selector")
+	for _, label := range generatedLabels {
+		unstructured.RemoveNestedField(out, "spec", "template", "metadata", "labels", label)
+	}
+	return out
 }
 
 // goneAfter is how long a deleted object may exist; another pause follows after each look at it.
