@@ -25,8 +25,8 @@ type Client interface {
 	Content(ctx context.Context, ref object.Ref) (object.Content, error)
 	// Send writes the object, and returns what the server stored. Nothing is stored if dry is set.
 	Send(ctx context.Context, ref object.Ref, as source.Apply, body []byte, dry bool) (object.Content, error)
-	// Delete deletes the object if it has the uid.
-	Delete(ctx context.Context, ref object.Ref, uid string) error
+	// Delete deletes the object if it has the uid. stored is false after a dry run.
+	Delete(ctx context.Context, ref object.Ref, uid string) (stored bool, err error)
 }
 
 // Clients returns the client of a cluster.

@@ -166,37 +166,39 @@ const (
 
 func (r *recreation) try(ctx context.Context, client Client, i *Item) error {
 	if i.UID != "" && !r.tried {
-		if err := deleted(ctx, client, i); err != nil {
+		if gone, err := deleted(ctx, client, i); err != nil || !gone {
 			return err
 		}
 	}
 	return r.creation.try(ctx, client, i)
 }
 
-// deleted deletes the object of an item, and waits until it is gone.
-func deleted(ctx context.Context, client Client, i *Item) error {
-	if err := client.Delete(ctx, i.Ref, i.UID); err != nil && !apierrors.IsNotFound(err) {
-		if apierrors.IsConflict(err) {
-			return changedError{"it was deleted and created again in the meantime"}
-		}
-		return err
+// deleted deletes the object of an item, and waits until it is gone. After a dry run it is not.
+func deleted(ctx context.Context, client Client, i *Item) (gone bool, err error) {
+	stored, err := client.Delete(ctx, i.Ref, i.UID)
+	switch {
+	case apierrors.IsConflict(err):
+		return false, changedError{"it was deleted and created again in the meantime"}
+	case apierrors.IsNotFound(err):
+	case err != nil || !stored:
+		return false, err
 	}
 	for until := time.Now().Add(goneAfter); ; {
 		now, err := client.Read(ctx, i.Ref)
 		switch {
 		case apierrors.IsNotFound(err):
-			return nil
+			return true, nil
 		case err != nil:
-			return err
+			return false, err
 		case now.Metadata.UID != i.UID:
-			return changedError{"another program created it again"}
+			return false, changedError{"another program created it again"}
 		case time.Now().After(until):
-			return final{fmt.Errorf("it is still being deleted after %s: a finalizer keeps it; run repair again when "+
+			return false, final{fmt.Errorf("it is still being deleted after %s: a finalizer keeps it; run repair again when "+
 				"it is gone", goneAfter)}
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(lookAgain):
 		}
 	}
@@ -219,7 +221,7 @@ func (r *removal) prepare(ctx context.Context, client Client, i *Item) (err erro
 }
 
 func (r *removal) try(ctx context.Context, client Client, i *Item) error {
-	err := client.Delete(ctx, i.Ref, i.UID)
+	_, err := client.Delete(ctx, i.Ref, i.UID)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

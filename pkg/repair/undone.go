@@ -89,7 +89,7 @@ func (u *uncreation) prepare(ctx context.Context, c Client, i *Item) error {
 }
 
 func (u *uncreation) try(ctx context.Context, c Client, i *Item) error {
-	err := c.Delete(ctx, i.Ref, i.UID)
+	_, err := c.Delete(ctx, i.Ref, i.UID)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -138,7 +138,7 @@ func (r *revival) try(ctx context.Context, c Client, i *Item) error {
 	}
 	r.tried = true
 	if i.UID != "" {
-		if err := deleted(ctx, c, i); err != nil {
+		if gone, err := deleted(ctx, c, i); err != nil || !gone {
 			return err
 		}
 	}

@@ -84,23 +84,27 @@ func (w *Writer) Send(ctx context.Context, ref object.Ref, as source.Apply, body
 }
 
 // Delete deletes an object if it still has a uid. What it owns is deleted after it.
-func (w *Writer) Delete(ctx context.Context, ref object.Ref, uid string) error {
+func (w *Writer) Delete(ctx context.Context, ref object.Ref, uid string) (stored bool, err error) {
 	kind, err := w.KindOf(ctx, ref.GroupVersionKind())
 	if err != nil {
-		return err
+		return false, err
 	}
 	id, background := types.UID(uid), metav1.DeletePropagationBackground
-	body, err := json.Marshal(metav1.DeleteOptions{
+	options := metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions: &metav1.Preconditions{UID: &id}, PropagationPolicy: &background})
+		Preconditions: &metav1.Preconditions{UID: &id}, PropagationPolicy: &background}
+	if w.DryRun { // a server ignores the parameters of the address if there is a body
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	body, err := json.Marshal(options)
 	if err != nil {
-		return err
+		return false, err
 	}
 	req := at(w.client.Delete(), kind, ref.Namespace).Name(ref.Name).SetHeader("Content-Type", "application/json")
-	if _, err := w.do(ctx, w.maybe(req).Body(body)); err != nil {
-		return fmt.Errorf("deleting %s: %w", ref.Key(), err)
+	if _, err := w.do(ctx, req.Body(body)); err != nil {
+		return false, fmt.Errorf("deleting %s: %w", ref.Key(), err)
 	}
-	return nil
+	return !w.DryRun, nil
 }
 
 // maybe makes a request a dry run if all requests are.
