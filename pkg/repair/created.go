@@ -5,6 +5,7 @@ package repair
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,11 +92,13 @@ func (c *creation) try(ctx context.Context, client Client, i *Item) error {
 		}
 	}
 	c.tried = true
-	as.Force = false // it does not exist
+	as.Force, as.New = false, as.Method == source.ServerSide // it does not exist
 	stored, err := client.Send(ctx, i.Ref, as, body, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return changedError{"it exists now"}
+	case errors.Is(err, source.ErrExisted):
+		return changedError{err.Error()}
 	case apierrors.IsNotFound(err): // its namespace
 		return final{err}
 	case err == nil:
