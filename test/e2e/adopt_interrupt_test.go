@@ -54,10 +54,16 @@ func (b *bundle) countOwned(objs []*unstructured.Unstructured) int {
 // ready is called before that.
 func (b *bundle) kill(n int, ready func(), args ...string) {
 	b.t.Helper()
+	b.killVerb("adopt", n, ready, args...)
+}
+
+// killVerb is kill for a verb.
+func (b *bundle) killVerb(verb string, n int, ready func(), args ...string) {
+	b.t.Helper()
 	p := b.proxy()
 	stalled, _ := p.stallAfter(n)
 	cmd := exec.CommandContext(b.t.Context(), built.path(b.t),
-		append([]string{"adopt", "--kubeconfig", p.kubeconfig, "--yes"}, args...)...)
+		append([]string{verb, "--kubeconfig", p.kubeconfig, "--yes"}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
