@@ -47,11 +47,24 @@ func (t text) plan(a *report.Repair) {
 	title, _, _ := wordsOf(a)
 	t.head(title, a.Source, a.TakenAt)
 	t.notRead(a.Gaps, a.Notes)
-	for objects := range chunks(a.Objects, func(x, y report.RepairedObject) bool {
+	var written, asked []report.RepairedObject
+	for _, o := range a.Objects {
+		if o.Step == report.StepDeploy || o.Step == report.StepResume {
+			asked = append(asked, o)
+		} else {
+			written = append(written, o)
+		}
+	}
+	for objects := range chunks(written, func(x, y report.RepairedObject) bool {
 		return x.BundleDeployment == y.BundleDeployment && x.Cluster == y.Cluster
 	}) {
 		t.line(t.bold(placeOf(objects[0])))
 		t.groupedByAction(objects)
+		t.emptyLine()
+	}
+	if len(asked) > 0 { // for many clusters, the same
+		t.line(t.bold("objects of Fleet, whose controllers and agents are asked"))
+		t.groupedByAction(asked)
 		t.emptyLine()
 	}
 	t.planSummary(a)

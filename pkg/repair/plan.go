@@ -247,12 +247,11 @@ func (p *planner) agent(f *check.Finding) []string {
 		seen, err := time.Parse(time.RFC3339, c.Status.Agent.LastSeen)
 		switch {
 		case err != nil:
-			return []string{"the agent of cluster " + f.Cluster + " makes it; it has never reported"}
+			return []string{"the agent of cluster " + f.Cluster + " has never reported: it deploys when it does"}
 		case p.Now().Sub(seen) > silentAfter:
-			return []string{fmt.Sprintf("the agent of cluster %s makes it when it reports again; it reported last at %s",
+			return []string{fmt.Sprintf("the agent of cluster %s reported last at %s: it deploys when it reports again",
 				f.Cluster, c.Status.Agent.LastSeen)}
 		}
-		return []string{"the agent of cluster " + f.Cluster + " makes it"}
 	}
 	return nil
 }

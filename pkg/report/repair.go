@@ -59,6 +59,12 @@ type RepairSummary struct {
 // RepairStep is the kind of a step of a plan.
 type RepairStep = remedy.StepKind
 
+// The steps that ask controllers and agents of Fleet.
+const (
+	StepResume = remedy.StepResume
+	StepDeploy = remedy.StepDeploy
+)
+
 // Action is what the plan does with an object.
 type Action string
 
