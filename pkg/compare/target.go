@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -38,12 +39,27 @@ func NewTarget(rules []Rule, ref object.Ref, desired, live object.Content, resto
 		if err := set(t.Content, d.Path, d.Live, d.LiveSet); err != nil {
 			return nil, err
 		}
+		if !d.LiveSet {
+			t.removeEmptied(d.Path)
+		}
 	}
 	differ, err := t.differ(t.Content, live)
 	if err != nil || !slices.Equal(differ, slices.Sorted(slices.Values(restores))) {
 		return nil, ErrNotExact
 	}
 	return t, nil
+}
+
+// removeEmptied removes the maps that are empty now because a field was removed, and that the live object does not have.
+func (t *Target) removeEmptied(path fieldpath.Path) {
+	for n := len(path) - 1; n > 0; n-- {
+		now, _ := reach(t.Content, path[:n])
+		fields, isMap := now.(map[string]any)
+		_, isLive := reach(t.live, path[:n])
+		if !isMap || len(fields) > 0 || isLive || set(t.Content, path[:n], nil, false) != nil {
+			return
+		}
+	}
 }
 
 // differ returns the sorted paths in which two states of the object differ after the rules.
@@ -106,9 +122,21 @@ func (t *Target) Finished(changed object.Content) (object.Content, error) {
 	return out, err
 }
 
-// left returns the differences of a changed live object that are to be restored. Those that are new count too.
+// left returns the differences of a changed live object that are to be restored. Those that are new count too. A rule
+// with an operation that fails for the desired object, or for the live one, may leave some that Content does not have.
 func (t *Target) left(changed object.Content) ([]Difference, error) {
-	return t.differences(t.Content, changed)
+	out, err := t.differences(t.Content, changed)
+	if err != nil || !Applies(t.rules, t.ref) {
+		return out, err
+	}
+	still, err := t.differences(t.desired, changed)
+	for _, d := range still {
+		is := func(x Difference) bool { return x.Path.Equals(d.Path) }
+		if slices.Contains(t.restores, d.Path.String()) && !slices.ContainsFunc(out, is) {
+			out = append(out, d)
+		}
+	}
+	return out, err
 }
 
 // Restored reports whether a changed live object has no difference in the restored fields any more.
