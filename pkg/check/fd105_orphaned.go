@@ -37,8 +37,8 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 	case remedy.NeverDeleted(m.Ref) != "":
 		f.Remedies = append(f.Remedies, remedy.Run(on.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref), effect))
 	default:
-		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref, Downstream: true},
-			effect))
+		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref,
+			Downstream: true}, effect))
 	}
 	in.report(f)
 }

@@ -50,7 +50,8 @@ func NewTarget(rules []Rule, ref object.Ref, desired, live object.Content, resto
 	return t, nil
 }
 
-// removeEmptied removes the maps that are empty now because a field was removed, and that the live object does not have.
+// removeEmptied removes the maps that are empty now because a field was removed, and that the live object does not
+// have.
 func (t *Target) removeEmptied(path fieldpath.Path) {
 	for n := len(path) - 1; n > 0; n-- {
 		now, _ := reach(t.Content, path[:n])

@@ -123,9 +123,9 @@ func mutate(r *rand.Rand, content object.Content) {
 	s := all[r.IntN(len(all))]
 	switch in := s.in.(type) {
 	case map[string]any:
-		switch _, isMap := in[s.key].(map[string]any); {
+		switch fields, isMap := in[s.key].(map[string]any); {
 		case isMap && r.IntN(3) > 0:
-			in[s.key].(map[string]any)[fmt.Sprintf("more%d", r.IntN(2))] = "Yg==" //nolint:forcetypeassert // it is a map
+			fields[fmt.Sprintf("more%d", r.IntN(2))] = "Yg=="
 		case r.IntN(4) == 0:
 			delete(in, s.key)
 		default:
@@ -251,8 +251,8 @@ func checkTarget(t *testing.T, seed uint64, kind string) bool {
 	}
 	fail := func(format string, args ...any) {
 		t.Helper()
-		t.Errorf("seed %d: %s\nrules %+v\nrestores %q\ndesired %v\nlive %v\nmerged %v", seed, fmt.Sprintf(format, args...),
-			rules, restores, desired, live, merged)
+		t.Errorf("seed %d: %s\nrules %+v\nrestores %q\ndesired %v\nlive %v\nmerged %v", seed,
+			fmt.Sprintf(format, args...), rules, restores, desired, live, merged)
 	}
 	if left, _ := differing(t, rules, ref, desired, merged); slices.ContainsFunc(left, func(path string) bool {
 		return slices.Contains(restores, path)

@@ -93,8 +93,9 @@ func TestRepairIsReviewed(t *testing.T) {
 func TestUndoOlderReceipt(t *testing.T) {
 	b, before, a := adoptedGuestbook(t)
 	uid := b.get(object("v1", "Namespace", "", "kube-system")).GetUID()
-	lines := []string{fmt.Sprintf(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,"takenAt":`+
-		`"2026-01-02T03:04:05Z","version":"0.3.1","clusterUID":%q,"digest":"%064d","objects":%d`, uid, 0, len(before))}
+	lines := []string{fmt.Sprintf(`{"apiVersion":"fleetdoctor.io/v1alpha1","kind":"AdoptionReceipt","format":2,`+
+		`"takenAt":"2026-01-02T03:04:05Z","version":"0.3.1","clusterUID":%q,"digest":"%064d","objects":%d`, uid, 0,
+		len(before))}
 	for _, obj := range before {
 		encode := func(values map[string]string) string {
 			text, err := json.Marshal(values)
@@ -104,8 +105,9 @@ func TestUndoOlderReceipt(t *testing.T) {
 			return string(text)
 		}
 		lines = append(lines, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"namespace":%q,"name":%q,"uid":%q,`+
-			`"bundleDeployment":%q,"release":"apps/guestbook","before":%s,"after":%s`, obj.GetAPIVersion(), obj.GetKind(),
-			obj.GetNamespace(), obj.GetName(), obj.GetUID(), b.key(), encode(ownershipOf(obj)), encode(b.ownership())))
+			`"bundleDeployment":%q,"release":"apps/guestbook","before":%s,"after":%s`, obj.GetAPIVersion(),
+			obj.GetKind(), obj.GetNamespace(), obj.GetName(), obj.GetUID(), b.key(),
+			encode(ownershipOf(obj)), encode(b.ownership())))
 	}
 	var text bytes.Buffer
 	digest := ""
@@ -148,8 +150,8 @@ func TestRepairChangedAfterPlan(t *testing.T) {
 			var once sync.Once
 			p := f.proxy()
 			p.onRequest(func(r *http.Request) {
-				writes := r.Method == http.MethodPatch || r.Method == http.MethodPost && strings.Contains(r.URL.Path, "configmaps")
-				if !writes || r.URL.Query().Has("dryRun") {
+				creates := r.Method == http.MethodPost && strings.Contains(r.URL.Path, "configmaps")
+				if r.Method != http.MethodPatch && !creates || r.URL.Query().Has("dryRun") {
 					return
 				}
 				once.Do(func() {
@@ -157,7 +159,8 @@ func TestRepairChangedAfterPlan(t *testing.T) {
 					f.merge("other", objs[1], `{"data":{"more":"kept"},"metadata":{"annotations":{"note":"kept"}}}`)
 					f.remove(objs[2])
 					f.remove(objs[3])
-					const again = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: apps}, data: {is: other}}"
+					const again = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: apps}, " +
+						"data: {is: other}}"
 					f.ApplyYAML(t, "kubectl", fmt.Sprintf(again, "item-03"))
 					f.merge("other", objs[4], `{"metadata":{"labels":{"app":"other"}}}`)
 					f.ApplyYAML(t, "kubectl", fmt.Sprintf(again, "item-05"))
@@ -197,8 +200,8 @@ func TestRepairChangedAfterPlan(t *testing.T) {
 	}
 }
 
-// TestRepairKilledWhileCreating kills the program while it creates objects. A second run creates the others. The receipt
-// of the first run undoes what it is known to have created, and nothing else.
+// TestRepairKilledWhileCreating kills the program while it creates objects. A second run creates the others. The
+// receipt of the first run undoes what it is known to have created, and nothing else.
 func TestRepairKilledWhileCreating(t *testing.T) {
 	f := newFleet(t, shared)
 	objs, manifest := configMaps(itemCount)
@@ -226,7 +229,8 @@ func TestRepairKilledWhileCreating(t *testing.T) {
 			}
 			for _, o := range undone.document.Objects {
 				if o.Action == report.ActionRefuse {
-					expectContains(t, "the refusal", strings.Join(o.Refusals, ""), "not known whether the repair created it")
+					expectContains(t, "the refusal", strings.Join(o.Refusals, ""),
+						"not known whether the repair created it")
 				}
 			}
 			if n < itemCount {

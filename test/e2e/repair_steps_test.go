@@ -84,8 +84,8 @@ func TestRepairRecreates(t *testing.T) {
 			right := f.getAll(configMap("settings"), bound)
 			f.replace(configMap("settings"), "red", "data", "colour")
 			f.replace(bound, "writer", "roleRef", "name")
-			f.replace(job, []any{map[string]any{"name": "migrate", "image": "example.com/migrate:2"}}, "spec", "template",
-				"spec", "containers")
+			f.replace(job, []any{map[string]any{"name": "migrate", "image": "example.com/migrate:2"}}, "spec",
+				"template", "spec", "containers")
 			f.removeFinalizers(disk)
 			f.merge("protection", disk, `{"metadata":{"finalizers":null}}`)
 			f.replace(disk, "slow", "spec", "storageClassName")
@@ -166,8 +166,9 @@ func TestRepairCreatesJob(t *testing.T) {
 // TestRepairRemoves deletes what is left over, a Secret too, and creates it again, except for the Secret.
 func TestRepairRemoves(t *testing.T) {
 	f := newFleet(t, shared)
-	b := f.deploy("shop", theme+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, "+keep+"}, data: {a: b}}"+
-		"\n---\n{apiVersion: v1, kind: Secret, metadata: {name: kept, "+keep+"}, stringData: {a: planted-value}}\n")
+	b := f.deploy("shop", theme+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, "+keep+"}, "+
+		"data: {a: b}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: kept, "+keep+"}, "+
+		"stringData: {a: planted-value}}\n")
 	b.upgrade(theme + "\n---\n{apiVersion: v1, kind: Secret, metadata: {name: other}, stringData: {a: b}}")
 	left := []*unstructured.Unstructured{configMap("kept"), object("v1", "Secret", apps, "kept")}
 	before := f.getAll(left...)
@@ -192,7 +193,8 @@ func TestRepairRemoves(t *testing.T) {
 
 func (f *fleetServer) expectGone(obj *unstructured.Unstructured) {
 	f.t.Helper()
-	if err := f.Client().Get(f.t.Context(), client.ObjectKeyFromObject(obj), obj.DeepCopy()); !apierrors.IsNotFound(err) {
+	err := f.Client().Get(f.t.Context(), client.ObjectKeyFromObject(obj), obj.DeepCopy())
+	if !apierrors.IsNotFound(err) {
 		f.t.Errorf("%s %s exists: %v", obj.GetKind(), obj.GetName(), err)
 	}
 }
@@ -219,7 +221,8 @@ func TestRepairRefuses(t *testing.T) {
 	t.Run("it is being deleted", func(t *testing.T) {
 		f := newFleet(t, shared)
 		f.deploy("shop", guestbook)
-		f.merge("wait", configMap("settings"), `{"metadata":{"finalizers":["example.com/wait"]},"data":{"colour":"red"}}`)
+		f.merge("wait", configMap("settings"),
+			`{"metadata":{"finalizers":["example.com/wait"]},"data":{"colour":"red"}}`)
 		t.Cleanup(func() { f.removeFinalizers(configMap("settings")) })
 		f.remove(configMap("settings"))
 		before := f.get(configMap("settings"))

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -177,16 +176,14 @@ func TestRepairCreates(t *testing.T) {
 			}
 		}
 		if !b.options.ClientSideApply {
-			b.expectNoConflict(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"apps"},` +
-				`"data":{"colour":"yellow"}}`)
+			b.expectNoConflict(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings",` +
+				`"namespace":"apps"},"data":{"colour":"yellow"}}`)
 		}
 		expectSteps(t, b.repair("--yes"), 0, map[string]string{})
 
 		expectSteps(t, b.repair("--yes", "--undo", done.receipt), 0, allOf("Remove Done", before...))
 		for _, obj := range before {
-			if err := b.Client().Get(t.Context(), client.ObjectKeyFromObject(obj), obj.DeepCopy()); !apierrors.IsNotFound(err) {
-				t.Errorf("%s %s exists after the undo: %v", obj.GetKind(), obj.GetName(), err)
-			}
+			b.expectGone(obj)
 		}
 		expectSteps(t, b.repair("--yes", "--undo", done.receipt), 0, allOf("None", before...))
 
