@@ -56,8 +56,10 @@ func (t *Target) removeEmptied(path fieldpath.Path) {
 	for n := len(path) - 1; n > 0; n-- {
 		now, _ := reach(t.Content, path[:n])
 		fields, isMap := now.(map[string]any)
-		_, isLive := reach(t.live, path[:n])
-		if !isMap || len(fields) > 0 || isLive || set(t.Content, path[:n], nil, false) != nil {
+		if _, isLive := reach(t.live, path[:n]); !isMap || len(fields) > 0 || isLive {
+			return
+		}
+		if err := set(t.Content, path[:n], nil, false); err != nil {
 			return
 		}
 	}
