@@ -90,34 +90,58 @@ func TestRunManagement(t *testing.T) {
 	}
 }
 
-// TestRunAdoption measures the adoption of a few objects.
-func TestRunAdoption(t *testing.T) {
-	var out, progress bytes.Buffer
-	if err := run(t.Context(), []string{"-adopt", "-n", "20", "-rounds", "2", "-json"}, &out, &progress); err != nil {
-		t.Fatalf("%v\n%s", err, &progress)
-	}
-	var doc document
-	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Adoptions) != 1 || len(doc.Adoptions[0].Rounds) != 2 || doc.Adoptions[0].Objects != 20 ||
-		len(doc.Targets) != 2 {
-		t.Fatalf("measured: %s", &out)
-	}
-	for _, r := range doc.Adoptions[0].Rounds {
-		if r.Bare <= 0 || r.Adopt.Wall <= 0 || r.Undo.Wall <= 0 || r.Adopt.Peak < mebibyte {
-			t.Errorf("not measured: %+v", r)
-		}
-	}
-	var table bytes.Buffer
-	if err := doc.print(&table); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"fleetdoctor adopt, measured", "20 objects in 1 releases", "bare patches ",
-		"adopt --undo ", "objects per second: bare"} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table does not contain %q:\n%s", want, &table)
-		}
+// TestRunChanges measures the verbs that write on a few objects.
+func TestRunChanges(t *testing.T) {
+	for _, c := range []struct {
+		verb    string
+		results func(document) []changeResult
+		targets []string
+		rows    []string
+	}{
+		{"adopt", func(d document) []changeResult { return d.Adoptions },
+			[]string{"adopt / bare patches, per second", "undo / bare patches, per second"},
+			[]string{"bare patches "}},
+		{"repair", func(d document) []changeResult { return d.Repairs }, []string{"repair / bare create"},
+			[]string{"bare create (POST) ", "bare apply "}},
+	} {
+		t.Run(c.verb, func(t *testing.T) {
+			var out, progress bytes.Buffer
+			if err := run(t.Context(), []string{"-" + c.verb, "-n", "20", "-rounds", "2", "-json"}, &out,
+				&progress); err != nil {
+				t.Fatalf("%v\n%s", err, &progress)
+			}
+			var doc document
+			if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+				t.Fatal(err)
+			}
+			results := c.results(doc)
+			if len(results) != 1 || len(results[0].Rounds) != 2 || results[0].Objects != 20 {
+				t.Fatalf("measured: %s", &out)
+			}
+			for _, r := range results[0].Rounds {
+				measured := r.Bare > 0 && r.Verb.Wall > 0 && r.Undo.Wall > 0 && r.Verb.Peak > mebibyte
+				if !measured || (r.Apply > 0) != (c.verb == "repair") {
+					t.Errorf("not measured: %+v", r)
+				}
+			}
+			var names []string
+			for _, target := range doc.Targets {
+				names = append(names, target.Name)
+			}
+			if diff := cmp.Diff(c.targets, names); diff != "" {
+				t.Errorf("targets (-want +got):\n%s", diff)
+			}
+			var table bytes.Buffer
+			if err := doc.print(&table); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range append(c.rows, "fleetdoctor "+c.verb+", measured", "20 objects in 1 releases",
+				c.verb+" --undo ", "objects per second: bare") {
+				if !strings.Contains(table.String(), want) {
+					t.Errorf("the table does not contain %q:\n%s", want, &table)
+				}
+			}
+		})
 	}
 }
 
@@ -222,8 +246,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"},
-		{"-adopt", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
-		{"-webhook", "-adopt"}, {"-clusters", "2", "-fleet"}, {"-clusters", "2", "-n", "10,20"}, {"-clusters", "-1"},
+		{"-adopt", "-n", "10,20"}, {"-repair", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
+		{"-webhook", "-adopt"}, {"-repair", "-adopt"}, {"-clusters", "2", "-fleet"}, {"-clusters", "2", "-n", "10,20"}, {"-clusters", "-1"},
 		{"-known", "-1"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)

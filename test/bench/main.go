@@ -9,7 +9,8 @@
 // It starts a control plane, installs releases of 500 objects with Helm and creates Fleet's objects for them, checks
 // that an audit finds every object ready, and then runs the floor, an audit as a process, and kubectl diff in
 // interleaved rounds. With -adopt it removes the ownership metadata of all objects, and then measures a bare loop of
-// the patches that adopt writes, adopt, and its undo. With -webhook it writes objects through the API server: without a
+// the patches that adopt writes, adopt, and its undo. With -repair it deletes all objects, and then measures bare loops
+// that create them, repair, and its undo. With -webhook it writes objects through the API server: without a
 // webhook, with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
 // and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it
 // takes snapshots, and audits them. With -auditor it runs the auditor, and changes objects. With -clusters it audits
@@ -51,6 +52,7 @@ type options struct {
 	kubectlLimit  int
 	product       string
 	adopt         bool
+	repair        bool
 	webhook       bool
 	fleet         bool
 	snapshot      bool
@@ -89,6 +91,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.product, "product", "", "program to measure; by default it is built from this checkout")
 	flags.BoolVar(&o.adopt, "adopt", false,
 		"measure adopt and its undo instead of an audit, and compare them with a bare loop of the same patches")
+	flags.BoolVar(&o.repair, "repair", false,
+		"measure a repair of deleted objects and its undo instead of an audit, and compare them with a bare loop of "+
+			"the requests that create the objects")
 	flags.BoolVar(&o.webhook, "webhook", false,
 		"measure writes through the webhook instead of an audit, and compare them with no webhook and with one that "+
 			"does nothing")
@@ -112,15 +117,15 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	oneSize := o.adopt || o.webhook || o.fleet || o.clusters > 0
+	oneSize := o.adopt || o.repair || o.webhook || o.fleet || o.clusters > 0
 	switch {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
 	case o.modes() > 1:
-		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -snapshot and -webhook are " +
+		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -repair, -snapshot and -webhook are " +
 			"mutually exclusive")
 	case oneSize && len(o.sizes) > 1:
-		return o, errors.New("reading -n: -adopt, -clusters, -fleet and -webhook measure at one size")
+		return o, errors.New("reading -n: -adopt, -clusters, -fleet, -repair and -webhook measure at one size")
 	case o.clusters < 0:
 		return o, fmt.Errorf("reading -clusters: %d is not a number of clusters", o.clusters)
 	case o.known < 0:
@@ -136,7 +141,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 // modes is the number of flags that state what is measured.
 func (o options) modes() int {
 	n := 0
-	for _, set := range []bool{o.adopt, o.auditor, o.webhook, o.fleet, o.snapshot, o.clusters > 0} {
+	for _, set := range []bool{o.adopt, o.repair, o.auditor, o.webhook, o.fleet, o.snapshot, o.clusters > 0} {
 		if set {
 			n++
 		}

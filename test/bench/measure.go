@@ -89,8 +89,8 @@ func (b *bench) run(ctx context.Context) (document, error) {
 			return doc, err
 		}
 	}
-	doc.Targets = slices.Concat(targetsOf(doc.Results), adoptTargets(doc.Adoptions), snapshotTargets(doc.Snapshots),
-		clustersTargets(doc.Clusters), auditorTargets(doc.Auditors))
+	doc.Targets = slices.Concat(targetsOf(doc.Results), adoptTargets(doc.Adoptions), repairTargets(doc.Repairs),
+		snapshotTargets(doc.Snapshots), clustersTargets(doc.Clusters), auditorTargets(doc.Auditors))
 	return doc, nil
 }
 
@@ -100,6 +100,10 @@ func (b *bench) measureAt(ctx context.Context, l *loader, doc *document) error {
 	case b.options.adopt:
 		r, err := b.measureAdoption(ctx, l)
 		doc.Adoptions = append(doc.Adoptions, r)
+		return err
+	case b.options.repair:
+		r, err := b.measureRepair(ctx, l)
+		doc.Repairs = append(doc.Repairs, r)
 		return err
 	case b.options.auditor:
 		r, err := b.measureAuditor(ctx, l)

@@ -17,7 +17,8 @@ import (
 type document struct {
 	Machine   machine          `json:"machine"`
 	Results   []result         `json:"results,omitempty"`
-	Adoptions []adoptResult    `json:"adoptions,omitempty"`
+	Adoptions []changeResult   `json:"adoptions,omitempty"`
+	Repairs   []changeResult   `json:"repairs,omitempty"`
 	Snapshots []snapshotResult `json:"snapshots,omitempty"`
 	Clusters  []clustersResult `json:"clusters,omitempty"`
 	Auditors  []auditorResult  `json:"auditors,omitempty"`
@@ -33,6 +34,8 @@ func (d document) print(w io.Writer) error {
 	switch {
 	case len(d.Adoptions) > 0:
 		verb = "adopt"
+	case len(d.Repairs) > 0:
+		verb = "repair"
 	case len(d.Snapshots) > 0:
 		verb = "snapshot"
 	case len(d.Auditors) > 0:
@@ -47,7 +50,10 @@ func (d document) print(w io.Writer) error {
 		p.result(r)
 	}
 	for _, r := range d.Adoptions {
-		p.adoption(r)
+		p.changes("adopt", r)
+	}
+	for _, r := range d.Repairs {
+		p.changes("repair", r)
 	}
 	for _, r := range d.Snapshots {
 		p.snapshots(r)
@@ -117,17 +123,22 @@ func (p *printer) result(r result) {
 	}
 }
 
-func (p *printer) adoption(r adoptResult) {
+func (p *printer) changes(verb string, r changeResult) {
 	p.line("")
 	p.line("%d objects in %d releases", r.Objects, r.Releases)
 	p.row("\tmedian\tlowest\thighest\tprocessor\tpeak memory\trounds")
-	p.times("bare patches", r.bares(), "", "")
-	p.usages("adopt --yes", r.of(adoptOf))
-	p.usages("adopt --undo", r.of(undoOf))
+	if verb == "adopt" {
+		p.times("bare patches", r.bares(), "", "")
+	} else {
+		p.times("bare create (POST)", r.bares(), "", "")
+		p.times("bare apply", r.applies(), "", "")
+	}
+	p.usages(verb+" --yes", r.of(verbOf))
+	p.usages(verb+" --undo", r.of(undoOf))
 	p.flush()
 	perSecond := func(d time.Duration) float64 { return float64(r.Objects) / d.Seconds() }
-	p.line("objects per second: bare %.0f, adopt %.0f, undo %.0f", perSecond(median(r.bares())),
-		perSecond(median(ascending(r.of(adoptOf), wallOf))), perSecond(median(ascending(r.of(undoOf), wallOf))))
+	p.line("objects per second: bare %.0f, %s %.0f, undo %.0f", perSecond(median(r.bares())), verb,
+		perSecond(median(ascending(r.of(verbOf), wallOf))), perSecond(median(ascending(r.of(undoOf), wallOf))))
 }
 
 // printer writes lines, and columns that are aligned up to the next line. It keeps the first error.

@@ -31,6 +31,7 @@ const (
 	managementPeak = 300 // MiB, on a management cluster
 	excessRequests = 0
 	leastOverBare  = 0.8 // in objects per second
+	mostOverCreate = 1.3 // in time
 	mostOverAudit  = 6.0 // of a snapshot
 	snapshotPeak   = 600 // MiB, up to largeSize objects
 	mostOfStart    = 2.0 // times the time of an audit, until an auditor is ready
@@ -86,17 +87,29 @@ func targetsOf(results []result) []target {
 }
 
 // adoptTargets compares adoptions with their bounds.
-func adoptTargets(results []adoptResult) []target {
+func adoptTargets(results []changeResult) []target {
 	var out []target
 	for _, r := range results {
 		for _, t := range []target{
-			{Name: "adopt / bare patches, per second", Figure: median(r.overBare())},
-			{Name: "undo / bare patches, per second", Figure: median(r.undoOverBare())},
+			{Name: "adopt / bare patches, per second", Figure: median(r.perBare(verbOf))},
+			{Name: "undo / bare patches, per second", Figure: median(r.perBare(undoOf))},
 		} {
 			t.Objects, t.Bound, t.AtLeast = r.Objects, leastOverBare, true
 			t.Met = t.Figure >= t.Bound
 			out = append(out, t)
 		}
+	}
+	return out
+}
+
+// repairTargets compares repairs with their bound.
+func repairTargets(results []changeResult) []target {
+	var out []target
+	for _, r := range results {
+		t := target{Name: "repair / bare create", Objects: r.Objects, Figure: median(r.timesBare()),
+			Bound: mostOverCreate}
+		t.Met = t.Figure <= t.Bound
+		out = append(out, t)
 	}
 	return out
 }
