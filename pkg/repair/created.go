@@ -5,8 +5,8 @@ package repair
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,34 +77,59 @@ func (c *creation) try(ctx context.Context, client Client, i *Item) error {
 	if err != nil {
 		return err
 	}
-	as := c.agents(source.Create)
-	if as.Method == source.ServerSide || c.tried {
+	as, sent := c.agents(source.Create), body
+	switch {
+	case c.tried:
 		now, err := client.Content(ctx, i.Ref)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return err
-		case c.tried && compare.HasMerged(now, body): // the answer was lost
+		case compare.HasMerged(now, body): // the answer was lost
 			c.uid, _ = uidOf(now)
 			return nil
 		default:
-			return changedError{"it exists now"}
+			return errExists
+		}
+	case as.Method == source.ServerSide:
+		if sent, err = onlyCreates(content); err != nil {
+			return err
 		}
 	}
-	c.tried = true
-	as.Force, as.New = false, as.Method == source.ServerSide // it does not exist
-	stored, err := client.Send(ctx, i.Ref, as, body, false)
+	as.Force = false // it does not exist
+	stored, err := client.Send(ctx, i.Ref, as, sent, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return changedError{"it exists now"}
-	case errors.Is(err, source.ErrExisted):
-		return changedError{err.Error()}
+		return errExists
+	case apierrors.IsConflict(err) && !c.tried: // it exists, or another program used the same quota
+		if _, readErr := client.Read(ctx, i.Ref); readErr == nil {
+			return errExists
+		}
+		return err // nothing was stored
 	case apierrors.IsNotFound(err): // its namespace
 		return final{err}
 	case err == nil:
 		c.uid, _ = uidOf(stored)
 	}
+	c.tried = true
 	return err
+}
+
+// errExists is an object that did not exist when the plan was made.
+var errExists = changedError{"it exists now"}
+
+// onlyCreates returns an object as JSON that the server applies only if it creates the object: no object that exists
+// has this version. Before Kubernetes 1.23, the server refuses it also for a Service that does not exist; the next try
+// states no version.
+func onlyCreates(content object.Content) ([]byte, error) {
+	metadata := map[string]any{"resourceVersion": "1"}
+	stated, _ := content["metadata"].(map[string]any)
+	for name, v := range stated {
+		metadata[name] = v
+	}
+	out := maps.Clone(content)
+	out["metadata"] = metadata
+	return json.Marshal(out)
 }
 
 func (c *creation) record(*Entry) {}
