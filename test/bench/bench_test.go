@@ -101,7 +101,8 @@ func TestRunChanges(t *testing.T) {
 		{"adopt", func(d document) []changeResult { return d.Adoptions },
 			[]string{"adopt / bare patches, per second", "undo / bare patches, per second"},
 			[]string{"bare patches "}},
-		{"repair", func(d document) []changeResult { return d.Repairs }, []string{"repair / bare create"},
+		{"repair", func(d document) []changeResult { return d.Repairs },
+			[]string{"repair / bare create (POST)", "repair / bare apply"},
 			[]string{"bare create (POST) ", "bare apply "}},
 	} {
 		t.Run(c.verb, func(t *testing.T) {
@@ -246,8 +247,10 @@ func TestParse(t *testing.T) {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 	for _, args := range [][]string{{"-n", "many"}, {"-n", "0"}, {"-n", "20,10"}, {"-rounds", "0"},
-		{"-adopt", "-n", "10,20"}, {"-repair", "-n", "10,20"}, {"-webhook", "-n", "10,20"},
-		{"-webhook", "-adopt"}, {"-repair", "-adopt"}, {"-clusters", "2", "-fleet"}, {"-clusters", "2", "-n", "10,20"}, {"-clusters", "-1"},
+		{"-adopt", "-n", "10,20"}, {"-repair", "-n", "10,20"},
+		{"-webhook", "-n", "10,20"},
+		{"-webhook", "-adopt"}, {"-repair", "-adopt"},
+		{"-clusters", "2", "-fleet"}, {"-clusters", "2", "-n", "10,20"}, {"-clusters", "-1"},
 		{"-known", "-1"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)

@@ -23,6 +23,8 @@ type loader struct {
 	cluster   *cluster.Cluster
 	manifests string // directory with one manifest file for each release
 	progress  func(format string, args ...any)
+	// clientSide installs the releases with client-side apply.
+	clientSide bool
 
 	releases, objects int // created so far
 }
@@ -70,7 +72,7 @@ func (l *loader) install(ctx context.Context, r release) error {
 	setID := fleet.SetID(r.name, "")
 	_, err := l.cluster.Install(ctx, cluster.ReleaseOptions{
 		BundleID: r.name, Namespace: r.name, SetID: setID, Hash: fleet.Hash(setID), Manifest: r.manifest,
-		AgentNamespace: agentNamespace,
+		AgentNamespace: agentNamespace, ClientSideApply: l.clientSide,
 	})
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@
 // that an audit finds every object ready, and then runs the floor, an audit as a process, and kubectl diff in
 // interleaved rounds. With -adopt it removes the ownership metadata of all objects, and then measures a bare loop of
 // the patches that adopt writes, adopt, and its undo. With -repair it deletes all objects, and then measures bare loops
-// that create them, repair, and its undo. With -webhook it writes objects through the API server: without a
-// webhook, with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
+// that create them, repair, and its undo. With -webhook it writes objects through the API server: without a webhook,
+// with one that does nothing, and with ours. With -fleet it creates a management cluster, and runs the floor
 // and an audit of the status that Fleet reports, without release records and objects of bundles. With -snapshot it
 // takes snapshots, and audits them. With -auditor it runs the auditor, and changes objects. With -clusters it audits
 // several clusters in one run, and one cluster in each of as many runs.
@@ -53,6 +53,7 @@ type options struct {
 	product       string
 	adopt         bool
 	repair        bool
+	clientSide    bool
 	webhook       bool
 	fleet         bool
 	snapshot      bool
@@ -94,6 +95,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.repair, "repair", false,
 		"measure a repair of deleted objects and its undo instead of an audit, and compare them with a bare loop of "+
 			"the requests that create the objects")
+	flags.BoolVar(&o.clientSide, "client-side", false,
+		"install the releases with client-side apply, as before Fleet 0.15: repair creates their objects with POST")
 	flags.BoolVar(&o.webhook, "webhook", false,
 		"measure writes through the webhook instead of an audit, and compare them with no webhook and with one that "+
 			"does nothing")
@@ -122,10 +125,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	case !slices.IsSorted(o.sizes):
 		return o, errors.New("reading -n: the numbers must ascend, because objects are only added")
 	case o.modes() > 1:
-		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -repair, -snapshot and -webhook are " +
-			"mutually exclusive")
+		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -repair, -snapshot and -webhook " +
+			"are mutually exclusive")
 	case oneSize && len(o.sizes) > 1:
-		return o, errors.New("reading -n: -adopt, -clusters, -fleet, -repair and -webhook measure at one size")
+		return o, errors.New("reading -n: -adopt, -clusters, -fleet, -repair and -webhook measure at one " +
+			"size")
 	case o.clusters < 0:
 		return o, fmt.Errorf("reading -clusters: %d is not a number of clusters", o.clusters)
 	case o.known < 0:

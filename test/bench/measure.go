@@ -77,7 +77,8 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		doc.Targets = targetsOf(doc.Results)
 		return doc, nil
 	}
-	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress}
+	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress,
+		clientSide: b.options.clientSide}
 	if err := os.Mkdir(l.manifests, 0o700); err != nil {
 		return doc, fmt.Errorf("making a folder: %w", err)
 	}

@@ -128,16 +128,16 @@ func (p *printer) changes(verb string, r changeResult) {
 	p.line("%d objects in %d releases", r.Objects, r.Releases)
 	p.row("\tmedian\tlowest\thighest\tprocessor\tpeak memory\trounds")
 	if verb == "adopt" {
-		p.times("bare patches", r.bares(), "", "")
+		p.times("bare patches", ascending(r.Rounds, bareOf), "", "")
 	} else {
-		p.times("bare create (POST)", r.bares(), "", "")
-		p.times("bare apply", r.applies(), "", "")
+		p.times("bare create (POST)", ascending(r.Rounds, bareOf), "", "")
+		p.times("bare apply", ascending(r.Rounds, applyOf), "", "")
 	}
 	p.usages(verb+" --yes", r.of(verbOf))
 	p.usages(verb+" --undo", r.of(undoOf))
 	p.flush()
 	perSecond := func(d time.Duration) float64 { return float64(r.Objects) / d.Seconds() }
-	p.line("objects per second: bare %.0f, %s %.0f, undo %.0f", perSecond(median(r.bares())), verb,
+	p.line("objects per second: bare %.0f, %s %.0f, undo %.0f", perSecond(median(ascending(r.Rounds, bareOf))), verb,
 		perSecond(median(ascending(r.of(verbOf), wallOf))), perSecond(median(ascending(r.of(undoOf), wallOf))))
 }
 
