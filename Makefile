@@ -26,12 +26,13 @@ SHORT      = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestIm
 	grep -v '$(MODULE)/test/cluster ' | cut -d ' ' -f 1
 N          ?= 5000
 ADOPT_N    ?= 10000
+REPAIR_N   ?= 1000
 FLEET_N    ?= 50
 CLUSTERS_N ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo man test test-short test-e2e test-race test-alerts bench bench-adopt bench-auditor bench-clusters bench-fleet bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
+.PHONY: help build demo man test test-short test-e2e test-race test-alerts bench bench-adopt bench-auditor bench-clusters bench-fleet bench-repair bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +75,9 @@ bench-clusters: ## Measure one audit of CLUSTERS_N clusters with N objects each 
 
 bench-fleet: ## Measure an audit of a management cluster with FLEET_N bundles on FLEET_N clusters (FLEET_N=50)
 	$(ASSETS) $(GO) run ./test/bench -fleet -n $(FLEET_N)
+
+bench-repair: ## Measure a repair of REPAIR_N deleted objects and its undo (REPAIR_N=1000)
+	$(ASSETS) $(GO) run ./test/bench -repair -n $(REPAIR_N) -rounds 5
 
 bench-webhook: ## Measure writes without a webhook, with a no-op webhook and with this webhook
 	$(ASSETS) $(GO) run ./test/bench -webhook -rounds 9
