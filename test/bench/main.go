@@ -128,8 +128,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("reading flags: -adopt, -auditor, -clusters, -fleet, -repair, -snapshot and -webhook " +
 			"are mutually exclusive")
 	case oneSize && len(o.sizes) > 1:
-		return o, errors.New("reading -n: -adopt, -clusters, -fleet, -repair and -webhook measure at one " +
-			"size")
+		return o, errors.New("reading -n: -adopt, -clusters, -fleet, -repair and -webhook have one size")
 	case o.clusters < 0:
 		return o, fmt.Errorf("reading -clusters: %d is not a number of clusters", o.clusters)
 	case o.known < 0:
