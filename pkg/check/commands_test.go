@@ -37,7 +37,8 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	if len(records) != 2 {
 		t.Fatalf("%d findings, want those of two records", len(records))
 	}
-	for i, want := range []string{"kubectl fleetdoctor repair bundle/guestbook -n fleet-local --code=FD602 --allow=deploy",
+	for i, want := range []string{
+		"kubectl fleetdoctor repair bundle/guestbook -n fleet-local --code=FD602 --allow=deploy",
 		"helm --kube-context web -n cattle-fleet-system history fleet-agent-web"} {
 		if got := records[i].Remedies[0].Command; got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -169,7 +169,8 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 	switch {
 	case in.adopted(root.Of, words):
 	case adoptable(words): // a deploy is refused until the objects are adopted
-		adopt := remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: root.Of.Ref()}, "adopts the objects that exist already")
+		adopt := remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: root.Of.Ref()},
+			"adopts the objects that exist already")
 		return append(out, adopt, retry, takesOwnership(d))
 	case root.Of.On != nil:
 		out, retry = append(out, in.Commands.Predict(root.Of)), retry.ByHand()
@@ -185,7 +186,8 @@ func takesOwnership(d *evaluate.BundleDeployment) remedy.Remedy {
 	if d.HelmOp != "" {
 		where = "the HelmOp"
 	}
-	return remedy.Advise("or set helm.takeOwnership: true in %s: Helm then takes the objects over with the deploy", where)
+	return remedy.Advise("or set helm.takeOwnership: true in %s: Helm then takes the objects over with the deploy",
+		where)
 }
 
 // originsOfWait returns the findings about the root cause for which a bundle deployment waits.

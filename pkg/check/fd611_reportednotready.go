@@ -46,8 +46,8 @@ func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
 	}
 }
 
-// redeploysListed are the ways to proceed if a cluster that is not read has other objects than its bundle: its agent deploys
-// the bundle again. next is to read the cluster.
+// redeploysListed are the ways to proceed if a cluster that is not read has other objects than its bundle: its agent
+// deploys the bundle again. next is to read the cluster.
 func (in *pass) redeploysListed(d *evaluate.BundleDeployment, next remedy.Remedy) []remedy.Remedy {
 	notRead := !in.StatusOnly && d.Problem == directory.ClusterNotRead
 	if left, _ := in.LeftOver(d); left || !notRead || !facts.Applied(d) {

@@ -122,16 +122,11 @@ func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 			"values"))
 		return
 	}
-	f.say("the annotation makes the controller process the Bundle")
-	f.say(caution)
-	in.report(f, remedy.Make(remedy.Step{Kind: remedy.StepDeploy, Object: o.deployment.Ref(), Patch: discardHash, Then: true},
+	rewrite := remedy.Step{Kind: remedy.StepDeploy, Object: o.deployment.Ref(), Patch: discardHash, Then: true}
+	in.report(f, remedy.Make(rewrite,
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"),
 		in.Process(o.deployment.Bundle, ""))
 }
-
-// caution applies to the discarded hash.
-const caution = "caution: clear valuesHash only together with deploymentID: if deploymentID equals " +
-	"stagedDeploymentID, the current values would be stored empty"
 
 // brokenValues reports whether a values Secret is missing or wrong.
 func brokenValues(s values.State) bool {

@@ -7,12 +7,6 @@
 // Built-in kinds are compared by the merge keys and types of their Go structs, all other kinds as plain JSON with
 // atomic lists. Fleet's agent makes the same distinction (docs/fleet-behavior.md, 3). The result of a comparison is one
 // of:
-//
-//   - no difference;
-//   - a stated field with a live value of another meaning;
-//   - a stated field, map key or list element that is missing;
-//   - a list with the stated elements in another order;
-//   - in an atomic list, an element or field that the manifest does not state and no default explains.
 package compare
 
 import (
@@ -46,8 +40,8 @@ func Objects(desired, live map[string]any, gvk schema.GroupVersionKind) []Differ
 	return w.differences
 }
 
-// moved reports the lists in which a strategic merge moves live elements that share a merge key: Fleet reports an object
-// that its own patch changes.
+// moved reports the lists in which a strategic merge moves live elements that share a merge key: Fleet reports an
+// object that its own patch changes.
 func (w *walker) moved(typ reflect.Type, desired, live map[string]any) {
 	patched, err := mergedInto(typ, desired, live)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Adoptions decides about each unowned object of a result that has predictions, and about picked objects in other states.
-// The items are ordered by bundle deployment and object. notOwners are the names in TakeFrom that are not of an owner
-// of an unowned object: they are mistyped.
+// Adoptions decides about each unowned object of a result that has predictions, and about picked objects in other
+// states. The items are ordered by bundle deployment and object. notOwners are the names in TakeFrom that are not of an
+// owner of an unowned object: they are mistyped.
 func Adoptions(c *evaluate.Result, o Options) (items []Item, notOwners []string) {
 	o.Policy, notOwners = cmp.Or(o.Policy, ownership.IfUnowned), slices.Clone(o.TakeFrom)
 	for _, d := range c.Deployments {

@@ -36,8 +36,8 @@ var retries = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter:
 
 // Apply writes the items and sets their outcomes, wave by wave. It calls settled once for each item that it tried. If
 // settled returns an error, or ctx ends, Apply starts no other write. It waits for writes in progress until finish
-// ends. It returns the error of settled, or the cause of the end of ctx if items were not tried. A refusal by the server
-// is an outcome, not an error.
+// ends. It returns the error of settled, or the cause of the end of ctx if items were not tried. A refusal by the
+// server is an outcome, not an error.
 func Apply(ctx, finish context.Context, on Clients, items []Item, settled func(index int) error) error {
 	waves := map[int][]int{}
 	for i := range items {

@@ -53,8 +53,8 @@ func (e Entry) complete() bool {
 }
 
 // outcome is a later line of a receipt: the outcome of the object on line Entry, counted from 1. An undo needs only the
-// uid of an object that was created. It excludes the reason of a failure: a policy of the cluster may quote the value of
-// a Secret, and only a report can hide that.
+// uid of an object that was created. It excludes the reason of a failure: a policy of the cluster may quote the value
+// of a Secret, and only a report can hide that.
 type outcome struct {
 	Entry      int            `json:"entry"`
 	Outcome    report.Outcome `json:"outcome"`

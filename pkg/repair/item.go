@@ -59,9 +59,16 @@ func (i *Item) wave() int {
 }
 
 // actions are what the plan does, by the steps.
-var actions = map[remedy.StepKind]report.Action{remedy.StepUnblock: report.ActionUnblock, remedy.StepAdopt: report.ActionAdopt,
-	remedy.StepCreate: report.ActionCreate, remedy.StepRestore: report.ActionRestore, remedy.StepRecreate: report.ActionRecreate,
-	remedy.StepRemove: report.ActionRemove, remedy.StepResume: report.ActionResume, remedy.StepDeploy: report.ActionDeploy}
+var actions = map[remedy.StepKind]report.Action{
+	remedy.StepUnblock:  report.ActionUnblock,
+	remedy.StepAdopt:    report.ActionAdopt,
+	remedy.StepCreate:   report.ActionCreate,
+	remedy.StepRestore:  report.ActionRestore,
+	remedy.StepRecreate: report.ActionRecreate,
+	remedy.StepRemove:   report.ActionRemove,
+	remedy.StepResume:   report.ActionResume,
+	remedy.StepDeploy:   report.ActionDeploy,
+}
 
 // maker makes a step that writes more than ownership metadata.
 type maker interface {

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as for Adoptions.
+// Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as
+// for Adoptions.
 func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item, notOwners []string) {
 	p := planner{Result: c, options: o, adopts: map[object.CellID]string{}, whole: map[string]string{},
 		known: map[string]int{}}
@@ -189,8 +190,8 @@ func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 			continue
 		}
 		if after := at.Sub(x.Live.Restored); after >= 0 && after <= atOnce {
-			return []string{fmt.Sprintf("%s wrote %s again at %s, at once after it had been restored at %s: it would do so "+
-				"again", diff.Manager, diff.Path, diff.Time, x.Live.Restored.Format(time.RFC3339))}
+			return []string{fmt.Sprintf("%s wrote %s again at %s, at once after it had been restored at %s: it would do "+
+				"so again", diff.Manager, diff.Path, diff.Time, x.Live.Restored.Format(time.RFC3339))}
 		}
 	}
 	return nil

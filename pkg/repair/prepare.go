@@ -16,8 +16,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Prepare reads what the steps of a plan change, and asks the server whether it accepts them. What the server refuses is
-// refused by the plan. Nothing is stored. The error is that of ctx.
+// Prepare reads what the steps of a plan change, and asks the server whether it accepts them. What the server refuses
+// is refused by the plan. Nothing is stored. The error is that of ctx.
 func Prepare(ctx context.Context, on Clients, items []Item, allow []string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(Concurrency)

@@ -55,8 +55,8 @@ func Prove(items []Item, rendered *evaluate.Result) {
 			continue
 		}
 		namespace := c.of().Release.Namespace
-		i.refuse("only the release record in namespace " + namespace + " shows it, and who may write Secrets there may " +
-			"have changed the record: the bundle itself could not be rendered, or says something else; " +
+		i.refuse("only the release record in namespace " + namespace + " shows it, and who may write Secrets there " +
+			"may have changed the record: the bundle itself could not be rendered, or says something else; " +
 			ownership.TrustAdvice(namespace))
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// KindReceipt is the kind of a receipt's first line; adopt wrote receipts of the older kind. A receipt is a file of JSON lines: a header, one line for each
-// object to write with what its undo needs, all of them stored before the first write, and then one
-// line for each outcome. The header and the lines of objects end with a digest of all lines so far; see chain.
+// KindReceipt is the kind of a receipt's first line; adopt wrote receipts of the older kind. A receipt is a file of
+// JSON lines: a header, one line for each object to write with what its undo needs, all of them stored before the first
+// write, and then one line for each outcome. The header and the lines of objects end with a digest of all lines so far;
+// see chain.
 const (
 	KindReceipt = "RepairReceipt"
 	olderKind   = "AdoptionReceipt"
@@ -51,7 +52,8 @@ type Receipt struct {
 
 // encodeReceipt returns the text of a receipt before its first outcome. entries number the items to write in it, from
 // 1, by their index.
-func encodeReceipt(h Header, items []Item, clusters map[object.ClusterID]string) (text []byte, entries map[int]int, err error) {
+func encodeReceipt(h Header, items []Item, clusters map[object.ClusterID]string) (text []byte, entries map[int]int,
+	err error) {
 	h.APIVersion, h.Kind, h.Format, h.Objects = report.APIVersion, KindReceipt, receiptFormat, 0
 	entries = map[int]int{}
 	var lines []any

@@ -46,8 +46,8 @@ type UndoCluster struct {
 }
 
 // Plan decides for every object of a receipt how its step is undone. It ignores the outcomes in the receipt: an object
-// that is as it was before the step needs no change, and an object that is neither as before nor as the step left it was
-// changed since. So an undo can be repeated, and a repair that was killed at any point can be undone.
+// that is as it was before the step needs no change, and an object that is neither as before nor as the step left it
+// was changed since. So an undo can be repeated, and a repair that was killed at any point can be undone.
 func (u Undo) Plan(ctx context.Context, entries []Entry) ([]Item, error) {
 	type list struct {
 		cluster string

@@ -6,7 +6,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -183,18 +182,12 @@ const (
 	StrategicMerge Method = "strategicMerge" // of a built-in kind: lists are merged by key
 )
 
-// ErrExisted is the error of an apply with New that changed an object of another program.
-var ErrExisted = errors.New("another program created it at the same time: it has the fields of both now")
-
 // Apply are the options with which a manifest is written.
 type Apply struct {
 	Method  Method
 	Manager string
 	// Force takes fields from other managers. It is only for ServerSide.
 	Force bool
-	// New returns ErrExisted if the object has fields of another manager after it was written. A server-side apply that
-	// should create an object also changes one that another program created meanwhile. It is only for ServerSide.
-	New bool
 	// As is the user in whose name it is requested; empty for the user of the client.
 	As string
 	// Subresource is what a patch is for; empty for the object itself.

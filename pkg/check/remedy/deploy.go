@@ -121,8 +121,8 @@ func (m *Maker) forceSync(r object.Ref, generation int64, effect string) Remedy 
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
 func (m *Maker) StartJob(repo string, generation int64) Remedy {
-	return m.forceSync(facts.Named(state.GitRepo, repo), generation, "writes the bundles of GitRepo "+repo+" again, and "+
-		"deploys all of them again, on all of their clusters; preflight predicts where Helm refuses it")
+	return m.forceSync(facts.Named(state.GitRepo, repo), generation, "writes the bundles of GitRepo "+repo+
+		" again, and deploys all of them again, on all of their clusters; preflight predicts where Helm refuses it")
 }
 
 // Process makes the controller process a Bundle ("namespace/name"), without a deploy.

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-// Restore writes what is missing of a bundle, or what differs, as it is in its release record. It returns nothing if the
-// bundle is being removed, or if the record is not confirmed: who wrote it may have written anything.
+// Restore writes what is missing of a bundle, or what differs, as it is in its release record. It returns nothing if
+// the bundle is being removed, or if the record is not confirmed: who wrote it may have written anything.
 func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
 	generated := strings.HasSuffix(o.Name, "-") // it has no name
 	uncertain := d.From != resolve.FromRelease || !d.Evidence.Confirmed()

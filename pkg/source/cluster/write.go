@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,27 +76,11 @@ func (w *Writer) Send(ctx context.Context, ref object.Ref, as source.Apply, body
 		return nil, err
 	}
 	dryRun := &Writer{Cluster: w.Cluster, DryRun: dry || w.DryRun}
-	answer, err := w.do(ctx, dryRun.maybe(w.write(kind, ref, as).Param("fieldManager", as.Manager).Body(body)).
-		SetHeader("Accept", acceptAll))
-	var out object.Content
-	var managers []byte
-	if err == nil {
-		out, managers, err = object.Decode(answer)
-	}
-	switch {
-	case err != nil:
+	out, _, err := w.content(ctx, dryRun.maybe(w.write(kind, ref, as).Param("fieldManager", as.Manager).Body(body)))
+	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", ref.Key(), err)
-	case as.New && hasOthers(managers, as.Manager):
-		return nil, source.ErrExisted
 	}
 	return out, nil
-}
-
-// hasOthers reports whether managedFields have another manager.
-func hasOthers(managedFields []byte, manager string) bool {
-	var entries []metav1.ManagedFieldsEntry
-	return json.Unmarshal(managedFields, &entries) == nil &&
-		slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager })
 }
 
 // Delete deletes an object if it still has a uid. What it owns is deleted after it.
