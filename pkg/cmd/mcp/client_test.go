@@ -95,11 +95,14 @@ func texts(result *mcp.CallToolResult) string {
 	return out.String()
 }
 
-// run runs a command line of the program, and returns what it prints.
+// run runs a command line of the program, and returns what it prints. repair may only read, as in a call: otherwise it
+// asks the server.
 func run(t *testing.T, line string, flags ...string) string {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	cmd.Main(t.Context(), append(append([]string{program}, strings.Fields(line)...), flags...), environment(streams))
+	env := environment(streams)
+	env.ReadOnly = strings.HasPrefix(line, "repair ")
+	cmd.Main(t.Context(), append(append([]string{program}, strings.Fields(line)...), flags...), env)
 	return out.String() + errOut.String()
 }
 
@@ -127,6 +130,8 @@ var questions = []question{
 	{"targets", map[string]any{"bundles": []string{"bundle/ingress-ingress"}}, "targets bundle/ingress-ingress"},
 	{"preflight", map[string]any{"diff": true}, "preflight --server-check=never --diff"},
 	{"agents", nil, "agents"},
+	{"repair_plan", map[string]any{"allow": []string{"delete"}, "code": []string{"FD101", "FD104"}, "diff": true},
+		"repair --dry-run=client --allow=delete --code=FD101,FD104 --diff"},
 	{"adoption_plan", map[string]any{"policy": "unmarked"}, "adopt --dry-run=client --policy=unmarked"},
 }
 

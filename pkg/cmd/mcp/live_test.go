@@ -192,8 +192,11 @@ func TestReadOnly(t *testing.T) {
 		if diff := cmp.Diff(run(t, q.line, q.from(source...)...), got); diff != "" {
 			t.Errorf("%s %v (-command line +tool):\n%s", q.tool, q.arguments, diff)
 		}
-		if q.tool == "adoption_plan" && !strings.Contains(got, "adopt   service ingress/edge") {
-			t.Errorf("the plan has no object to adopt: %s", got)
+		for tool, want := range map[string]string{"adoption_plan": "adopt   service ingress/edge",
+			"repair_plan": "The server was not asked whether it accepts these steps"} {
+			if q.tool == tool && !strings.Contains(got, want) {
+				t.Errorf("the answer of %s has no %q: %s", tool, want, got)
+			}
 		}
 	}
 	if server.requests < 10*len(questions) {
@@ -208,14 +211,16 @@ func TestReadOnly(t *testing.T) {
 func TestGuard(t *testing.T) {
 	_, kubeconfig := serveSick(t)
 	t.Chdir(t.TempDir())
-	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	env := environment(streams)
-	env.ReadOnly = true
-	status := cmd.Main(t.Context(), []string{program, "adopt", "service/edge", "--yes", "--kubeconfig", kubeconfig,
-		"--cluster", "sick"}, env)
-	if printed := out.String() + errOut.String(); status == exit.OK ||
-		!strings.Contains(printed, "is not sent: the program may only read") {
-		t.Errorf("status %d: %s", status, printed)
+	for _, verb := range []string{"adopt", "repair"} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		env := environment(streams)
+		env.ReadOnly = true
+		status := cmd.Main(t.Context(), []string{program, verb, "--yes", "--kubeconfig", kubeconfig,
+			"--cluster", "sick"}, env)
+		if printed := out.String() + errOut.String(); status == exit.OK ||
+			!strings.Contains(printed, "is not sent: the program may only read") {
+			t.Errorf("%s: status %d: %s", verb, status, printed)
+		}
 	}
 }
 
@@ -240,7 +245,8 @@ func TestIgnoreFile(t *testing.T) {
 	if got, _ := c.call("audit", nil); got != want || !strings.Contains(got, "--contexts other") {
 		t.Errorf("audit (-command line +tool):\n%s", cmp.Diff(want, got))
 	}
-	for tool, line := range map[string]string{"agents": "agents", "adoption_plan": "adopt --dry-run=client"} {
+	for tool, line := range map[string]string{"agents": "agents", "adoption_plan": "adopt --dry-run=client",
+		"repair_plan": "repair --contexts=other --dry-run=client"} {
 		if got, _ := c.call(tool, nil); got != run(t, line) {
 			t.Errorf("%s (-command line +tool):\n%s", tool, cmp.Diff(run(t, line), got))
 		}

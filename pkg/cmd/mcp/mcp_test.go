@@ -26,6 +26,9 @@ import (
 // row is a row of the table of tools in docs/integrations.md.
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| .* \\| (.*) \\|$")
 
+// plans are the verbs of the tools that only plan.
+var plans = map[string]string{"adoption_plan": "adopt", "repair_plan": "repair"}
+
 // TestTools checks the list of tools: each only reads, and its arguments are those of its verb, with the same values,
 // and those of the documentation.
 func TestTools(t *testing.T) {
@@ -48,7 +51,11 @@ func TestTools(t *testing.T) {
 		if tool.Annotations == nil || !tool.Annotations.ReadOnlyHint || tool.Description == "" {
 			t.Errorf("%s: annotations %+v, description %q", tool.Name, tool.Annotations, tool.Description)
 		}
-		command, _, err := root.Find([]string{strings.Replace(tool.Name, "adoption_plan", "adopt", 1)})
+		name, ok := plans[tool.Name]
+		if !ok {
+			name = tool.Name
+		}
+		command, _, err := root.Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +92,8 @@ func TestTools(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"adoption_plan", "agents", "audit", "explain", "owner", "preflight", "targets", "why"}
+	want := []string{"adoption_plan", "agents", "audit", "explain", "owner", "preflight", "repair_plan", "targets",
+		"why"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
@@ -140,6 +148,15 @@ func TestRefused(t *testing.T) {
 		{"adoption_plan", `{"undo": "receipt.jsonl"}`, notTaken},
 		{"adoption_plan", `{"dry-run": "none"}`, notTaken},
 		{"adoption_plan", `{"dangerous-take-from": ["a"]}`, notTaken},
+		{"repair_plan", `{"yes": true}`, notTaken},
+		{"repair_plan", `{"confirm": "0"}`, notTaken},
+		{"repair_plan", `{"receipt": "receipt.jsonl"}`, notTaken},
+		{"repair_plan", `{"undo": "receipt.jsonl"}`, notTaken},
+		{"repair_plan", `{"dry-run": "none"}`, notTaken},
+		{"repair_plan", `{"dangerous-take-from": ["a"]}`, notTaken},
+		{"repair_plan", `{"objects": ["--yes"]}`, "it must not begin with -"},
+		{"repair_plan", `{"allow": ["--yes"]}`, "does not equal any of"},
+		{"repair_plan", `{"code": ["FD1"]}`, "no finding has this code"},
 		{"audit", `{"kubeconfig": "other"}`, notTaken},
 		{"audit", `{"snapshot": ["/"]}`, notTaken},
 		{"audit", `{"server-check": "always"}`, notTaken},
@@ -182,7 +199,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %s: error %t, want %q:\n%s", tc.tool, tc.arguments, result.IsError, tc.want, got)
 		}
 	}
-	for _, tool := range []string{"adopt", "webhook", "snapshot", "mcp"} {
+	for _, tool := range []string{"adopt", "repair", "webhook", "snapshot", "mcp"} {
 		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}); err == nil {
 			t.Errorf("the tool %s exists", tool)
 		}
@@ -209,6 +226,8 @@ func TestSecret(t *testing.T) {
 			{tool: "audit", arguments: map[string]any{"diff": true}}, {tool: "audit", arguments: map[string]any{}},
 			{tool: "preflight", arguments: map[string]any{"diff": true}},
 			{tool: "adoption_plan", arguments: map[string]any{"diff": true}},
+			{tool: "repair_plan", arguments: map[string]any{}},
+			{tool: "repair_plan", arguments: map[string]any{"diff": true}},
 			{tool: "owner", arguments: map[string]any{"objects": []string{"secret/smtp"}}},
 			{tool: "why", arguments: map[string]any{"objects": []string{"secret/smtp", "cluster/local"}}},
 		} {
@@ -228,10 +247,10 @@ func TestSecret(t *testing.T) {
 // TestLong checks results that are too long: a text is cut, and a document is an error. Both say how to get less.
 func TestLong(t *testing.T) {
 	c := connect(t, "--snapshot", drift)
-	got, result := c.call("audit", map[string]any{"all": true})
+	got, result := c.call("audit", map[string]any{"all": true, "diff": true})
 	lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
 	last := lines[len(lines)-1]
-	whole := run(t, "audit", "--all", "--snapshot", drift)
+	whole := run(t, "audit", "--all", "--diff", "--snapshot", drift)
 	switch {
 	case result.IsError || len(got) > 33<<10 || len(got) < 31<<10:
 		t.Errorf("error %t, %d bytes", result.IsError, len(got))
@@ -290,7 +309,7 @@ func TestFlags(t *testing.T) {
 	for tool, arguments := range map[string]map[string]any{"agents": nil, "preflight": nil,
 		"owner":         {"objects": []string{"service/operator"}},
 		"targets":       {"bundles": []string{"bundle/databases"}},
-		"adoption_plan": nil, "explain": {"words": []string{"FD101"}}} {
+		"adoption_plan": nil, "repair_plan": nil, "explain": {"words": []string{"FD101"}}} {
 		if got, _ := c.call(tool, arguments); strings.Contains(got, "unknown flag") {
 			t.Errorf("%s: %s", tool, got)
 		}

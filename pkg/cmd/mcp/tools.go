@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -91,6 +92,13 @@ var tools = []tool{
 		fixed: []string{"--dry-run=client"},
 		flags: []string{"namespace", "selector", "policy", "diff"}, narrower: "name objects, or set namespace or " +
 			"selector"},
+	{name: "repair_plan", title: "Plan of a repair", verb: "repair", reads: allClusters, words: "objects",
+		description: "Show the steps that would repair what audit found, in their order, with each change, and what " +
+			"is refused and why. The API server is not asked whether it accepts them. It is only a plan: no tool " +
+			"applies it.",
+		fixed:    []string{"--dry-run=client"},
+		flags:    []string{"namespace", "selector", "code", "allow", "diff"},
+		narrower: "name objects, or set code, namespace or selector"},
 }
 
 // object describes the arguments that name objects of Fleet or deployed objects.
@@ -116,6 +124,9 @@ var properties = map[string]*jsonschema.Schema{
 	"policy": choice("which objects to take: those without another owner (unmarked), also those of an owner that is "+
 		"gone (if-unowned, the default), or of these only objects without a difference (if-no-diff)",
 		ownership.IfUnowned, ownership.TakeUnmarked, ownership.IfNoDiff),
+	"allow": {Type: "array", Items: choice("", repair.Allowed()...), MaxItems: new(maxWords),
+		Description: "also plan these steps: ask Fleet's agents and controllers to deploy (deploy), delete objects " +
+			"and create them again (recreate), delete what is left over (delete)"},
 	formatArgument: choice("text (the default), or the whole document as JSON, which is longer", textFormat,
 		jsonFormat),
 }

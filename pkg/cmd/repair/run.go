@@ -11,6 +11,7 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
@@ -175,6 +176,10 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	if err := s.prove(ctx, in); err != nil || s.cluster == nil {
 		return err
 	}
+	if s.ReadOnly { // a dry run is no request that only reads
+		s.noteUnasked()
+		return nil
+	}
 	in.Show("asking the server about the steps", 0)
 	return repair.Prepare(ctx, s.clients(false), s.items, s.allow)
 }
@@ -205,6 +210,15 @@ func (s *session) prove(ctx context.Context, in *input.Reading) error {
 	}
 	repair.Prove(s.items, rendered.Result)
 	return nil
+}
+
+// noteUnasked notes that the server was not asked about the steps of the plan, if it would be.
+func (s *session) noteUnasked() {
+	asks := func(i repair.Item) bool { return i.Writes() && i.Step != remedy.StepAdopt }
+	if s.count(asks) > 0 {
+		s.document.Notes = append(s.document.Notes, "the server was not asked whether it accepts these steps; "+
+			s.Command(s.name())+" asks it")
+	}
 }
 
 // pick limits a plan to the objects of the command line, and returns those that nothing in scope desires.
