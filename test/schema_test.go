@@ -25,6 +25,8 @@ var schemas = map[string]string{
 	"AuditReport":     "report.schema.json",
 	"AdoptionPlan":    "adoption-plan.schema.json",
 	"AdoptionResult":  "adoption-plan.schema.json",
+	"RepairPlan":      "adoption-plan.schema.json",
+	"RepairResult":    "adoption-plan.schema.json",
 	"PreflightReport": "preflight-report.schema.json",
 	"OwnerReport":     "owner-report.schema.json",
 	"AgentsReport":    "agents-report.schema.json",
@@ -122,6 +124,9 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "audit --snapshot testdata/drift", status: exit.Found},
 		{args: "adopt --snapshot testdata/sick", status: exit.Found},
 		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: exit.OK},
+		{args: "repair --snapshot testdata/sick --allow=deploy,recreate,delete", status: exit.Found},
+		{args: "repair --snapshot - --code=FD101,FD104", in: "testdata/cases/autoscalers.yaml", status: exit.Found},
+		{args: "repair --snapshot -", in: "testdata/cases/content-superseded.yaml", status: exit.Found},
 		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader",
 			status: exit.OK},
 		{args: "agents --snapshot testdata/sick", status: exit.Failed},
@@ -157,8 +162,8 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 	}
 }
 
-// TestGoldenFilesFollowTheirSchema validates the golden files of the printers; one is the result of an adoption,
-// which needs a cluster.
+// TestGoldenFilesFollowTheirSchema validates the golden files of the printers; two are the results of an adoption
+// and of a repair, which need a cluster.
 func TestGoldenFilesFollowTheirSchema(t *testing.T) {
 	files, err := filepath.Glob("../pkg/printers/testdata/*.json")
 	if err != nil || len(files) == 0 {

@@ -21,8 +21,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// planned is the plan for the sample cluster "sick".
+// planned is a plan of adoptions for the sample cluster "sick".
 func planned(t *testing.T, o repair.Options) *report.Repair {
+	t.Helper()
+	return plannedAs(t, report.KindAdoptionPlan, o, func(found *audit.Audit) []repair.Item {
+		items, _ := repair.Adoptions(found.Result, o)
+		return items
+	})
+}
+
+// plannedRepair is the plan of a repair of the sample cluster "sick".
+func plannedRepair(t *testing.T) *report.Repair {
+	t.Helper()
+	o := repair.Options{Policy: ownership.IfUnowned}
+	return plannedAs(t, report.KindRepairPlan, o, func(found *audit.Audit) []repair.Item {
+		items, _ := repair.Plan(found.Result, found.Findings, o)
+		return items
+	})
+}
+
+func plannedAs(t *testing.T, kind string, o repair.Options, plan func(*audit.Audit) []repair.Item) *report.Repair {
 	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
 	if err != nil {
@@ -32,12 +50,11 @@ func planned(t *testing.T, o repair.Options) *report.Repair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, _ := repair.Adoptions(found.Result, o)
 	a := &report.Repair{
-		Head: report.Head{Kind: report.KindAdoptionPlan, TakenAt: "2026-11-20T07:47:35Z",
+		Head: report.Head{Kind: kind, TakenAt: "2026-11-20T07:47:35Z",
 			Tool: report.Tool{Version: "test"}, Source: report.Source{Kind: "snapshot", Path: "test/testdata/sick"}},
 		Policy: string(o.Policy)}
-	for _, i := range items {
+	for _, i := range plan(found) {
 		a.Objects = append(a.Objects, i.RepairedObject)
 	}
 	a = a.Redacted(found.Secrets)
@@ -80,6 +97,19 @@ func invented() *report.Repair {
 	return a.Redacted(&redact.Secrets{})
 }
 
+// repaired is the result of a plan: one object changed in the meantime, and one deployment is not ready yet.
+func repaired(plan *report.Repair) *report.Repair {
+	plan.Kind, plan.Receipt = report.KindRepairResult, "receipt.jsonl"
+	for i := range plan.Objects {
+		plan.Objects[i].Outcome = report.OutcomeDone
+	}
+	last := &plan.Objects[len(plan.Objects)-1]
+	last.Outcome, last.Message = report.OutcomeChanged, "it was deleted in the meantime"
+	plan.Deployments = []report.RepairedDeployment{{Namespace: "cluster-one", Name: "guestbook",
+		Before: report.Counts{Desired: 5, Ready: 1}, After: report.Counts{Desired: 5, Ready: 4, NotReady: 1}}}
+	return plan.Redacted(&redact.Secrets{})
+}
+
 func showAdoption(t *testing.T, a *report.Repair, format string, o printers.Options) string {
 	t.Helper()
 	o.PrintRole, o.Undo = "kubectl fleetdoctor audit --print-rbac", "kubectl fleetdoctor adopt --undo"
@@ -99,6 +129,20 @@ func TestGoldenAdoption(t *testing.T) {
 	golden.Compare(t, "adopted.table", showAdoption(t, invented(), "table", printers.Options{}))
 	golden.Compare(t, "adopted.wide", showAdoption(t, invented(), "wide", printers.Options{}))
 	golden.Compare(t, "adopted.json", showAdoption(t, invented(), "json", printers.Options{}))
+}
+
+// TestGoldenRepair compares every format of a plan and its result with the golden files.
+func TestGoldenRepair(t *testing.T) {
+	plan := plannedRepair(t)
+	options := printers.Options{Undo: "kubectl fleetdoctor repair --undo"}
+	for _, format := range formats {
+		golden.Compare(t, "repair."+format, shown(t, format, printers.Repair(plan, options)))
+	}
+	options.Diff = true
+	golden.Compare(t, "repair.diff", shown(t, "table", printers.Repair(plan, options)))
+	result := repaired(plan)
+	golden.Compare(t, "repaired.table", shown(t, "table", printers.Repair(result, options)))
+	golden.Compare(t, "repaired.json", shown(t, "json", printers.Repair(result, options)))
 }
 
 // TestGoldenOwnership compares the formats of an owner report with the golden files.
