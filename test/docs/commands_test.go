@@ -230,7 +230,8 @@ func directory(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"fleetdoctor-adopt-20260102-030405.jsonl", "receipt.jsonl"} {
+	for _, name := range []string{"fleetdoctor-adopt-20260102-030405.jsonl",
+		"fleetdoctor-repair-20260102-030405.jsonl", "receipt.jsonl"} {
 		receipt, err := repair.CreateReceipt(filepath.Join(dir, name), repair.Header{ClusterUID: "invented"}, nil,
 			nil)
 		if err != nil {

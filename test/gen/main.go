@@ -49,8 +49,9 @@ func main() {
 		"verbs/impact.md":               verb("impact", impactExample),
 		"verbs/compare.md":              verb("compare", compareExample),
 		"comparison-report.schema.json": schema(&report.Comparison{}, report.KindComparison),
-		"verbs/adopt.md":                verb("adopt", truthTable), "verbs/preflight.md": verb("preflight", rules),
-		"verbs/webhook.md": subcommands("webhook"), "verbs/auditor.md": subcommands("auditor"),
+		"verbs/adopt.md":                verb("adopt", truthTable), "verbs/repair.md": verb("repair", repairSteps),
+		"verbs/preflight.md": verb("preflight", rules),
+		"verbs/webhook.md":   subcommands("webhook"), "verbs/auditor.md": subcommands("auditor"),
 		"verbs/explain.md": verb("explain"), "verbs/snapshot.md": verb("snapshot"),
 		"verbs/version.md":           verb("version"),
 		"verbs/mcp.md":               verb("mcp"),
@@ -140,6 +141,22 @@ func compareExample(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n## An example\n\n```\n$ kubectl fleetdoctor %s\n%s```\n", strings.Join(args[1:], " "), out)
 	b.WriteString("\n" + comparedHow)
 }
+
+// repairSteps describes the steps of a repair, and shows a plan for captured data.
+func repairSteps(b *bytes.Buffer) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	args := []string{program, "repair", "--snapshot", "test/testdata/sick"}
+	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
+		os.Exit(1)
+	}
+	fmt.Fprintf(b, "\n%s```\n$ kubectl fleetdoctor %s\n%s```\n", repairedHow, strings.Join(args[1:], " "), out)
+}
+
+// repairedHow is the end of the page about repair.
+//
+//go:embed repair.md
+var repairedHow string
 
 // comparedHow is the end of the page about compare.
 //

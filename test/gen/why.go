@@ -49,7 +49,7 @@ func whyTranscript(root string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := strings.ReplaceAll(out, "snapshot -", "snapshot dump.tgz")
+		shown := strings.NewReplacer("snapshot -", "snapshot dump.tgz", "SAVED-INPUT", "dump.tgz").Replace(out)
 		fmt.Fprintf(&b, "%s\n\n```\n$ kubectl fleetdoctor why %s --snapshot dump.tgz\n%s```\n\n", step.text, step.args,
 			shown)
 	}
