@@ -40,10 +40,15 @@ help: ## Show this list
 build: ## Build bin/kubectl-fleetdoctor
 	$(GO) build $(BUILDFLAGS) -o $(BINARY) $(MAIN)
 
-# The captured cluster has problems, so the audit must end with exit status 1 (findings).
-demo: build ## Audit a captured cluster that has problems; needs no cluster
-	@$(BINARY) audit --snapshot test/testdata/sick; status=$$?; \
-	if [ $$status -ne 1 ]; then echo "demo: audit ended with status $$status, not 1 (findings)" >&2; exit 1; fi
+# The captured cluster has problems, so the audit must end with exit status 1 (findings). A plan that is not applied ends
+# with 1 too.
+demo: build ## Audit a captured cluster that has problems, and plan its repair; needs no cluster
+	@for verb in audit repair; do \
+		echo "$$ kubectl fleetdoctor $$verb --snapshot test/testdata/sick"; \
+		$(BINARY) $$verb --snapshot test/testdata/sick; status=$$?; \
+		if [ $$status -ne 1 ]; then echo "demo: $$verb ended with status $$status, not 1" >&2; exit 1; fi; \
+		echo; \
+	done
 
 man: ## Write man pages to bin/man, with the date of the last commit, and completion scripts to bin/completions
 	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(if $(wildcard .git),$(shell git log -1 --format=%ct 2>/dev/null)),0) $(GO) run ./test/man bin $(VERSION)
