@@ -221,8 +221,8 @@ func deleted(ctx context.Context, client Client, i *Item) (gone bool, err error)
 		case now.Metadata.UID != i.UID:
 			return false, changedError{"another program created it again"}
 		case time.Now().After(until):
-			return false, final{fmt.Errorf("it is still being deleted after %s: a finalizer keeps it; run repair again "+
-				"when it is gone", goneAfter)}
+			return false, final{fmt.Errorf("it is still being deleted after %s: a finalizer keeps it; run repair "+
+				"again when it is gone", goneAfter)}
 		}
 		select {
 		case <-ctx.Done():

@@ -190,8 +190,8 @@ func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 			continue
 		}
 		if after := at.Sub(x.Live.Restored); after >= 0 && after <= atOnce {
-			return []string{fmt.Sprintf("%s wrote %s again at %s, at once after it had been restored at %s: it would do "+
-				"so again", diff.Manager, diff.Path, diff.Time, x.Live.Restored.Format(time.RFC3339))}
+			return []string{fmt.Sprintf("%s wrote %s again at %s, at once after it had been restored at %s: it would "+
+				"do so again", diff.Manager, diff.Path, diff.Time, x.Live.Restored.Format(time.RFC3339))}
 		}
 	}
 	return nil
