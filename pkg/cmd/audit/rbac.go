@@ -39,9 +39,9 @@ const (
 	roleTail = `# To find orphaned objects of kinds that no bundle deploys now, add:
 #   - {apiGroups: ["*"], resources: ["*"], verbs: ["list"]}
 # To adopt, add get and patch on the kinds. The list of namespaces identifies the cluster in the
-# receipt by the uid of kube-system. To repair, also add create. For --allow=recreate and delete, add
-# delete. For --allow=deploy, add get and patch on Fleet's objects and bundledeployments/status, and
-# delete on secrets.
+# receipt by the uid of kube-system. To repair, also add create. For --allow=recreate and delete,
+# add delete. For --allow=deploy, add get and patch on Fleet's objects and bundledeployments/status,
+# and delete on secrets.
 # To confirm differences with dry runs (--server-check=auto), add get and patch on the kinds;
 # nothing is stored.
 # For impact, add list on persistentvolumeclaims, persistentvolumes, and the custom resources of the

@@ -11,7 +11,6 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
@@ -214,7 +213,7 @@ func (s *session) prove(ctx context.Context, in *input.Reading) error {
 
 // noteUnasked notes that the server was not asked about the steps of the plan, if it would be.
 func (s *session) noteUnasked() {
-	asks := func(i repair.Item) bool { return i.Writes() && i.Step != remedy.StepAdopt }
+	asks := func(i repair.Item) bool { return i.Writes() && i.Action != report.ActionAdopt }
 	if s.count(asks) > 0 {
 		s.document.Notes = append(s.document.Notes, "the server was not asked whether it accepts these steps; "+
 			s.Command(s.name())+" asks it")
