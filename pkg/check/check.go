@@ -38,11 +38,6 @@ func Run(in *Input, scopes ...Scope) []Finding {
 	return out
 }
 
-// Known reports whether a finding has a code.
-func Known(code string) bool {
-	return slices.ContainsFunc(checks(), func(c Check) bool { return c.Code == code })
-}
-
 // as returns a finding with a code and what the catalogue has for it.
 func (in *Input) as(f Finding, code string) Finding {
 	check := checks()[slices.IndexFunc(checks(), func(c Check) bool { return c.Code == code })]

@@ -23,7 +23,8 @@ func (in *pass) leftover(d *evaluate.BundleDeployment) {
 	f.sayIf(d.BD.Spec.OffSchedule, "the cluster is off schedule: Fleet does not delete it now")
 	f.sayIf(facts.Failed(b), "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
 	f.Settle = in.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
-	in.report(f, in.Commands.ExplainTargets(b), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref()},
+	in.report(f, in.Commands.ExplainTargets(b), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref(),
+		Effect: uninstalls(d) + ", which an undo does not bring back"},
 		"deletes the BundleDeployment; "+uninstalls(d)))
 }
 

@@ -32,7 +32,8 @@ func (in *pass) orphan(d *evaluate.BundleDeployment) {
 	workspace, name, _ := strings.Cut(d.Bundle, "/")
 	f.Settle = in.Unchanged(d.Ref(), facts.Ref(state.Bundle, workspace, name),
 		facts.Ref(state.ClusterKind, d.BD.Labels[fleet.ClusterNamespaceLabel], d.BD.Labels[fleet.ClusterLabel]))
-	in.report(f, in.Commands.Describe(d.Ref()), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref()},
+	in.report(f, in.Commands.Describe(d.Ref()), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref(),
+		Effect: uninstalls(d) + ", which an undo does not bring back"},
 		"deletes the BundleDeployment; "+uninstalls(d)))
 }
 

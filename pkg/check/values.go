@@ -122,7 +122,8 @@ func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
 			"values"))
 		return
 	}
-	rewrite := remedy.Step{Kind: remedy.StepDeploy, Object: o.deployment.Ref(), Patch: discardHash, Then: true}
+	rewrite := remedy.Step{Kind: remedy.StepDeploy, Object: o.deployment.Ref(), Patch: discardHash, Then: true,
+		Effect: "Fleet's controller writes the values again; nothing that has not changed is deployed"}
 	in.report(f, remedy.Make(rewrite,
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"),
 		in.Process(o.deployment.Bundle, ""))

@@ -190,6 +190,13 @@ func (t text) outcome(a *report.Repair) {
 	})
 	s := a.Summary
 	_, _, past := wordsOf(a)
+	left := slices.DeleteFunc(slices.Clone(a.Objects), func(o report.RepairedObject) bool {
+		return !a.Undo || o.Action != report.ActionNone
+	})
+	listed(t, "  ", left, "", func(o report.RepairedObject) {
+		t.linef("  %s %s", t.padded(actionWord(o)), printable(o.Key().String()))
+		t.wrapped(inset, o.Message)
+	})
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
 	if a.DryRun != "" {
 		line = "(" + a.DryRun + " dry run) " + line

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -125,7 +126,7 @@ func (p *planner) add(i Item, code string) {
 	}
 	i.Codes = []string{code}
 	if flag := i.Step.Allowed(); flag != "" && !slices.Contains(p.options.Allow, flag) && i.Writes() {
-		i.refuse(fmt.Sprintf("it needs --allow=%s", flag))
+		i.refuse(fmt.Sprintf("the step %s needs --allow=%s", i.Step, flag))
 	}
 	p.known[key] = len(p.items)
 	p.items = append(p.items, i)
@@ -177,7 +178,7 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 }
 
 // atOnce is the time within which a controller reacts to a change of its field. A person is slower.
-const atOnce = 15 * time.Second
+const atOnce = 5 * time.Second
 
 // fights names a manager that changed a field again at once after the agent, or a repair, had restored the object.
 func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
@@ -186,7 +187,7 @@ func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	}
 	for _, diff := range x.Differences {
 		at, err := time.Parse(time.RFC3339, diff.Time)
-		if err != nil || diff.ByAgent() {
+		if err != nil || diff.ByAgent() || diff.Manager == ownership.FieldManager {
 			continue
 		}
 		if after := at.Sub(x.Live.Restored); after >= 0 && after <= atOnce {
@@ -207,6 +208,9 @@ func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
 		RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind, Action: actions[step.Kind],
 			BundleDeployment: f.BundleDeployment}}
 	out.Cluster = string(out.On)
+	if step.Effect != "" {
+		out.Effects = []string{step.Effect}
+	}
 	out.refuse(neverDeleted(step.Object)...)
 	return out
 }
@@ -227,10 +231,12 @@ func (p *planner) request(f *check.Finding, step remedy.Step) Item {
 	out := Item{On: p.clusterOf(f, step), do: &request{step: step}, RepairedObject: report.RepairedObject{
 		Ref: step.Object, Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
 	out.Cluster = string(out.On)
-	switch step.Kind {
-	case remedy.StepRestore:
+	switch {
+	case step.Kind == remedy.StepRestore:
 		out.Effects = f.Evidence
-	case remedy.StepDeploy:
+	case step.Effect != "":
+		out.Effects = []string{step.Effect}
+	case step.Kind == remedy.StepDeploy:
 		out.Effects = p.agent(f)
 	}
 	return out

@@ -116,7 +116,8 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 // forceSync sets a new forceSyncGeneration of a GitRepo, HelmOp or Bundle.
 func (m *Maker) forceSync(r object.Ref, generation int64, effect string) Remedy {
 	change := fmt.Sprintf(`{"spec":{"forceSyncGeneration":%d}}`, generation)
-	return Run(m.patch(r, "", change), "%s", effect).With(Step{Kind: StepDeploy, Object: r, Patch: change})
+	return Run(m.patch(r, "", change), "%s", effect).With(Step{Kind: StepDeploy, Object: r, Patch: change,
+		Effect: effect})
 }
 
 // StartJob makes the job of a GitRepo ("namespace/name") write its Bundles again.
@@ -127,7 +128,8 @@ func (m *Maker) StartJob(repo string, generation int64) Remedy {
 
 // Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
-	return Run(m.ProcessCommand(bundle), "%s", effect).With(m.reconciles(facts.Named(state.Bundle, bundle)))
+	return Run(m.ProcessCommand(bundle), "%s", effect).
+		With(m.reconciles(facts.Named(state.Bundle, bundle), "Fleet's controller processes the Bundle; nothing is deployed"))
 }
 
 // ProcessCommand returns the command of Process.
@@ -138,12 +140,12 @@ func (m *Maker) ProcessCommand(bundle string) string {
 // TryNow makes an agent try a deploy again that failed. It does that by itself too, after growing pauses.
 func (m *Maker) TryNow(d *directory.Deployment) Remedy {
 	return Run(m.reconcile("bundledeployments", d.Ref()), "makes its agent try again now, once the cause is gone; by "+
-		"itself, it may wait for some minutes").With(m.reconciles(d.Ref()))
+		"itself, it may wait for some minutes").With(m.reconciles(d.Ref(), "its agent tries to deploy it again"))
 }
 
 // reconciles is the step of reconcile.
-func (m *Maker) reconciles(ref object.Ref) Step {
-	return Step{Kind: StepDeploy, Object: ref,
+func (m *Maker) reconciles(ref object.Ref, effect string) Step {
+	return Step{Kind: StepDeploy, Object: ref, Effect: effect,
 		Patch: fmt.Sprintf(`{"metadata":{"annotations":{"fleetdoctor.io/reconcile":"%d"}}}`, m.moment())}
 }
 
@@ -178,5 +180,6 @@ func (m *Maker) Resume(r object.Ref) Remedy {
 	}
 	const change = `{"spec":{"paused":false}}`
 	return Run(m.patch(r, "", change), effect, r.Kind, r.Namespace+"/"+r.Name).
-		With(Step{Kind: StepResume, Object: r, Patch: change})
+		With(Step{Kind: StepResume, Object: r, Patch: change,
+			Effect: "the agents deploy all changes that have waited"})
 }

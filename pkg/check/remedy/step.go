@@ -61,6 +61,8 @@ type Step struct {
 	Patch, Subresource string
 	// Downstream is true if Object is on the cluster of the bundle deployment, although it is not one of its objects.
 	Downstream bool
+	// Effect is a consequence that the plan names, as a sentence; empty if there is none beside that of its kind.
+	Effect string
 	// Then is true if another step of the same finding follows.
 	Then bool
 }

@@ -70,6 +70,7 @@ func TestCommands(t *testing.T) {
 	} {
 		tc.want.PrintRole, tc.want.Adopt = tc.want.Audit+" --print-rbac", strings.Replace(tc.want.Audit, " audit",
 			" adopt", 1)
+		tc.want.Repair = strings.Replace(tc.want.Audit, " audit", " repair", 1)
 		tc.want.Owner = strings.Replace(tc.want.Audit, " audit", " owner", 1)
 		tc.want.Preflight = strings.Replace(tc.want.Audit, " audit", " preflight", 1)
 		tc.want.Targets = strings.Replace(tc.want.Audit, " audit", " targets", 1)

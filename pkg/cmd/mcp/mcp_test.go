@@ -156,7 +156,7 @@ func TestRefused(t *testing.T) {
 		{"repair_plan", `{"dangerous-take-from": ["a"]}`, notTaken},
 		{"repair_plan", `{"objects": ["--yes"]}`, "it must not begin with -"},
 		{"repair_plan", `{"allow": ["--yes"]}`, "does not equal any of"},
-		{"repair_plan", `{"code": ["FD1"]}`, "no finding has this code"},
+		{"repair_plan", `{"code": ["FD1"]}`, "there is no such code"},
 		{"audit", `{"kubeconfig": "other"}`, notTaken},
 		{"audit", `{"snapshot": ["/"]}`, notTaken},
 		{"audit", `{"server-check": "always"}`, notTaken},

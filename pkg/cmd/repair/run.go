@@ -14,6 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -43,11 +44,8 @@ func (o *options) Complete(args []string) error {
 		return err // an empty variable after a kind must not select everything
 	}
 	o.objects = objects
-	for i, code := range o.codes {
-		o.codes[i] = strings.ToUpper(code)
-		if !check.Known(o.codes[i]) {
-			return fmt.Errorf("parsing --code %q: no finding has this code", code)
-		}
+	if o.codes, err = view.Codes(o.codes); err != nil {
+		return err
 	}
 	for _, step := range o.allow {
 		if !slices.Contains(repair.Allowed(), step) {
@@ -172,6 +170,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	s.document.Codes, s.document.Allowed = s.codes, s.allow
+	s.noteUnrepaired(found)
 	if err := s.prove(ctx, in); err != nil || s.cluster == nil {
 		return err
 	}
@@ -210,6 +209,30 @@ func (s *session) prove(ctx context.Context, in *input.Reading) error {
 	repair.Prove(s.items, rendered.Result)
 	return nil
 }
+
+// noteUnrepaired notes the findings that no step repairs.
+func (s *session) noteUnrepaired(found *engine.Audit) {
+	if s.adopt || len(s.objects) > 0 {
+		return
+	}
+	var codes []string
+	for i := range found.Findings {
+		f := &found.Findings[i]
+		asked := len(s.codes) == 0 || slices.Contains(s.codes, f.Code)
+		ofAnother := f.Cause != "" || len(f.Follows) > 0
+		if asked && !ofAnother && left(f) {
+			codes = append(codes, f.Code)
+		}
+	}
+	slices.Sort(codes)
+	if codes = slices.Compact(codes); len(codes) > 0 {
+		s.document.Notes = append(s.document.Notes, fmt.Sprintf("no step repairs %s: %s shows what to do",
+			strings.Join(codes, ", "), s.Command("audit")+" --code="+strings.Join(codes, ",")+" --all"))
+	}
+}
+
+// left reports whether a finding stays with the user.
+func left(f *check.Finding) bool { return len(f.Steps) == 0 && f.Severity != check.Info }
 
 // noteUnasked notes that the server was not asked about the steps of the plan, if it would be.
 func (s *session) noteUnasked() {

@@ -42,20 +42,25 @@ func (f *Filter) AddFlags(c *cobra.Command) {
 // ToFilter parses the flags, except --since, which depends on the time of the report. A code may be in lower case, and
 // the name of a finding stands for its code, as in the verb explain.
 func (f *Filter) ToFilter() (report.Filter, error) {
-	out := report.Filter{Severity: report.Severity(f.severity.String())}
-	for _, code := range f.codes {
+	codes, err := Codes(f.codes)
+	return report.Filter{Severity: report.Severity(f.severity.String()), Codes: codes}, err
+}
+
+// Codes returns the codes that the values of --code stand for, sorted.
+func Codes(values []string) ([]string, error) {
+	var out []string
+	for _, code := range values {
 		word := strings.TrimSpace(code)
 		at := slices.IndexFunc(check.Catalogue(), func(c check.Check) bool {
 			return strings.EqualFold(c.Code, word) || strings.EqualFold(c.Name, word)
 		})
 		if at < 0 {
-			return out, fmt.Errorf("invalid --code %q: %s", code, suggestion(word))
+			return nil, fmt.Errorf("invalid --code %q: %s", code, suggestion(word))
 		}
-		out.Codes = append(out.Codes, check.Catalogue()[at].Code)
+		out = append(out, check.Catalogue()[at].Code)
 	}
-	slices.Sort(out.Codes)
-	out.Codes = slices.Compact(out.Codes)
-	return out, nil
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // Since returns the time of --since (RFC 3339) for a report that was taken at a time; "" without the flag.
