@@ -3,6 +3,7 @@
 package repair
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,8 +20,7 @@ import (
 // Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as
 // for Adoptions.
 func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item, notOwners []string) {
-	p := planner{Result: c, options: o, adopts: map[object.CellID]string{}, whole: map[string]string{},
-		known: map[string]int{}}
+	p := planner{Result: c, options: o, adopts: map[string]string{}, known: map[string]int{}}
 	for i := range findings {
 		p.finding(&findings[i])
 	}
@@ -40,9 +40,13 @@ type planner struct {
 	options Options
 	items   []Item
 	known   map[string]int // the indexes of items, by what they write
-	// adopts and whole are the codes of the findings that ask to adopt an object, or all of a bundle deployment.
-	adopts map[object.CellID]string
-	whole  map[string]string
+	// adopts are the codes of the findings that ask to adopt an object, or all objects of a bundle deployment, by key.
+	adopts map[string]string
+}
+
+// key identifies an object of a bundle deployment on a cluster, or all of them with an empty object.
+func key(on object.ClusterID, deployment, object string) string {
+	return strings.Join([]string{string(on), deployment, object}, "|")
 }
 
 func (p *planner) finding(f *check.Finding) {
@@ -86,7 +90,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 			continue
 		}
 		if step.Kind == remedy.StepAdopt && f.Object == d.Ref() {
-			p.whole[string(d.On.ID)+" "+d.Key()] = f.Code
+			p.adopts[key(d.On.ID, d.Key(), "")] = f.Code
 			continue
 		}
 		for i := range d.Objects {
@@ -94,7 +98,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 			switch {
 			case x.Ref != f.Object || !p.picks(x.Ref):
 			case step.Kind == remedy.StepAdopt:
-				p.adopts[x.Cell()] = f.Code
+				p.adopts[key(d.On.ID, d.Key(), x.Key().String())] = f.Code
 			default:
 				p.add(p.writes(d, x, step.Kind), f.Code)
 			}
@@ -104,21 +108,14 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 
 // adoption returns the code of the finding that asks for an adoption; empty if none does.
 func (p *planner) adoption(i *Item) string {
-	if code := p.whole[string(i.On)+" "+i.BundleDeployment]; code != "" {
-		return code
-	}
-	for cell, code := range p.adopts {
-		if cell.Object == i.Key() && cell.Deployment.String() != "" && cell.Deployment.Cluster == i.On {
-			return code
-		}
-	}
-	return ""
+	return cmp.Or(p.adopts[key(i.On, i.BundleDeployment, "")],
+		p.adopts[key(i.On, i.BundleDeployment, i.Key().String())])
 }
 
 // add adds an item, unless another finding asked for the same.
 func (p *planner) add(i Item, code string) {
-	key := strings.Join([]string{string(i.On), string(i.Step), i.Key().String(), i.BundleDeployment}, "|")
-	if n, known := p.known[key]; known {
+	id := key(i.On, i.BundleDeployment, string(i.Step)+" "+i.Key().String())
+	if n, known := p.known[id]; known {
 		if !slices.Contains(p.items[n].Codes, code) {
 			p.items[n].Codes = append(p.items[n].Codes, code)
 		}
@@ -128,7 +125,7 @@ func (p *planner) add(i Item, code string) {
 	if flag := i.Step.Allowed(); flag != "" && !slices.Contains(p.options.Allow, flag) && i.Writes() {
 		i.refuse(fmt.Sprintf("the step %s needs --allow=%s", i.Step, flag))
 	}
-	p.known[key] = len(p.items)
+	p.known[id] = len(p.items)
 	p.items = append(p.items, i)
 }
 
