@@ -195,7 +195,7 @@ func (t text) outcome(a *report.Repair) {
 	})
 	listed(t, "  ", left, "", func(o report.RepairedObject) {
 		t.linef("  %s %s", t.padded(actionWord(o)), printable(o.Key().String()))
-		t.wrapped(inset, o.Message)
+		t.sentences(inset, o.Message)
 	})
 	line := fmt.Sprintf("%s %d of %s", past, s.Done, plural(s.Change, "object"))
 	if a.DryRun != "" {
