@@ -15,7 +15,7 @@ type walker struct {
 	// brief stops at the first difference in a list, if only the presence of a difference matters. Nested lists are
 	// then compared only once.
 	brief bool
-	// repeated are the lists in which live elements share a merge key.
+	// repeated are the lists in which live elements share a merge key, and stated ones do not.
 	repeated []repeatedList
 }
 
@@ -241,7 +241,7 @@ func (w *walker) byKey(at *step, f field, p pair, d, live []any) {
 	elem := element(f)
 	last, inOrder := -1, true
 	pairs, unique := pairUp(f, stated, found, d, live)
-	if !unique {
+	if !unique && sets.New(stated...).Len() == len(stated) {
 		w.repeated = append(w.repeated, repeatedList{at, p})
 	}
 	for i, j := range pairs {
