@@ -68,10 +68,14 @@ func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int
 				return nil
 			}
 			// A write in progress is completed: the server may store it whether or not the answer is awaited.
-			if item := &items[i]; item.do != nil {
-				item.make(finish, on(item.On), running.Done())
-			} else {
-				item.write(finish, on(item.On), running.Done())
+			item := &items[i]
+			switch c := on(item.On); {
+			case c == nil:
+				item.fail(captured)
+			case item.do != nil:
+				item.make(finish, c, running.Done())
+			default:
+				item.write(finish, c, running.Done())
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -448,3 +448,19 @@ func TestUnchanged(t *testing.T) {
 		}
 	}
 }
+
+// TestNoClient checks that an object on a cluster that is read from a snapshot is refused by a plan, and is not written
+// by an undo.
+func TestNoClient(t *testing.T) {
+	none := func(object.ClusterID) Client { return nil }
+	items := []Item{item(), item()}
+	if err := Prepare(t.Context(), none, items[:1], nil); err != nil || items[0].Action != report.ActionRefuse {
+		t.Errorf("%s, %v", items[0].Action, err)
+	}
+	if err := Apply(t.Context(), t.Context(), none, items, func(int) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if items[1].Outcome != report.OutcomeFailed || items[1].Message != captured {
+		t.Errorf("%s: %q", items[1].Outcome, items[1].Message)
+	}
+}

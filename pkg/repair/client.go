@@ -29,7 +29,7 @@ type Client interface {
 	Delete(ctx context.Context, ref object.Ref, uid string) (stored bool, err error)
 }
 
-// Clients returns the client of a cluster.
+// Clients returns the client of a cluster; nil if it is read from a snapshot.
 type Clients func(object.ClusterID) Client
 
 // Concurrency is the maximum number of concurrent writes.
@@ -95,3 +95,6 @@ func conditional(content object.Content, uid, version string) ([]byte, error) {
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
+
+// captured is why an object on a cluster without a client is not written.
+const captured = "its cluster is read from a snapshot, which cannot be written: read the live cluster with --cluster"

@@ -23,11 +23,18 @@ func Prepare(ctx context.Context, on Clients, items []Item, allow []string) erro
 	g.SetLimit(Concurrency)
 	for n := range items {
 		i := &items[n]
-		if i.do == nil || !i.Writes() {
+		c := on(i.On)
+		switch {
+		case !i.Writes():
+			continue
+		case c == nil:
+			i.refuse(captured)
+			continue
+		case i.do == nil:
 			continue
 		}
 		g.Go(func() error {
-			i.prepare(ctx, on(i.On), allow)
+			i.prepare(ctx, c, allow)
 			return ctx.Err()
 		})
 	}
