@@ -250,10 +250,10 @@ var layers = []layer{
 		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/directory", "pkg/resolve",
 			"pkg/source", "pkg/source/snapshot", "pkg/state",
 			"pkg/collect", "pkg/audit", "pkg/snapshot/mask"}},
-	// Adopt plans from the result of an audit, and writes through a small interface of its own.
+	// Repair plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/repair"}, never: evaluating,
-		may: []string{"pkg/check", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source", "pkg/directory", "pkg/resolve",
-			"pkg/compare", "pkg/evaluate", "pkg/report", "pkg/escape"}},
+		may: []string{"pkg/check", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source",
+			"pkg/directory", "pkg/resolve", "pkg/compare", "pkg/evaluate", "pkg/report", "pkg/escape"}},
 	// Preflight predicts from the result of an audit.
 	{packages: []string{"pkg/preflight"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/state", "pkg/directory",

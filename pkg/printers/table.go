@@ -11,9 +11,9 @@ import (
 )
 
 // deployments shows one line per bundle deployment. If there are several clusters, each is named on a line of its own:
-// a column would take more width. In an order of the user, it is a column, and for one bundle the first one. Clusters that were read come first. Bundle
-// deployments on other clusters are only counted, unless Fleet reports a problem of them; those that are well are only
-// counted if there are many.
+// a column would take more width. In an order of the user, it is a column, and for one bundle the first one. Clusters
+// that were read come first. Bundle deployments on other clusters are only counted, unless Fleet reports a problem of
+// them; those that are well are only counted if there are many.
 func (t text) deployments(a *report.Audit) {
 	r := rows{shown: a.BundleDeployments}
 	if !t.wide {

@@ -152,7 +152,8 @@ func (a *Repair) Redacted(s *redact.Secrets) *Repair {
 	complete(out)
 	n := countBy(out.Objects, func(o RepairedObject) Action { return o.Action })
 	tried := countBy(out.Objects, func(o RepairedObject) Outcome { return o.Outcome })
-	out.Summary = RepairSummary{len(out.Objects), len(out.Objects) - n[ActionRefuse] - n[ActionNone], n[ActionRefuse], n[ActionNone],
+	refused, unchanged := n[ActionRefuse], n[ActionNone]
+	out.Summary = RepairSummary{len(out.Objects), len(out.Objects) - refused - unchanged, refused, unchanged,
 		tried[OutcomeDone], tried[OutcomeFailed] + tried[OutcomeChanged]}
 	return out
 }

@@ -129,7 +129,8 @@ func (m *Maker) StartJob(repo string, generation int64) Remedy {
 // Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
 	return Run(m.ProcessCommand(bundle), "%s", effect).
-		With(m.reconciles(facts.Named(state.Bundle, bundle), "Fleet's controller processes the Bundle; nothing is deployed"))
+		With(m.reconciles(facts.Named(state.Bundle, bundle), "Fleet's controller processes the Bundle; nothing is "+
+			"deployed"))
 }
 
 // ProcessCommand returns the command of Process.
