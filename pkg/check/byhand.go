@@ -4,6 +4,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ var fixes = []refusal{
 			"until then")},
 	{regexp.MustCompile(`exceeded quota: ` + objectName),
 		advised("raise ResourceQuota $1 of the namespace, or request less")},
-	{regexp.MustCompile(`conflict with "([^"]{1,128})"`), ofConflict},
+	{conflict, ofConflict},
 	{regexp.MustCompile(`from current release manifest.* no matches for kind`),
 		advised("serve that version of the kind again: Helm must read the objects of the present release before it " +
 			"deploys")},
@@ -110,6 +111,23 @@ func (in *Input) ByHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 		}
 	}
 	return fix, false
+}
+
+// conflict are the words of an API server about fields that another manager owns.
+var conflict = regexp.MustCompile(`conflicts? with "([^"]{1,128})"`)
+
+// takeFields is the step that takes the fields of an object from the manager because of which an API server refused a
+// deploy. Fleet need not report these fields: it does not compare all that Helm applies.
+func takeFields(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
+	m, o := conflict.FindStringSubmatch(words), refusedBy(d, words)
+	if m == nil || m[1] == fleet.AgentManager { // somebody ran Helm by hand
+		return fix, false
+	}
+	if o == nil || !slices.Contains(desiredOf(d), *o) { // the release does not have it
+		return fix, false
+	}
+	return remedy.Make(remedy.Step{Kind: remedy.StepRestore, Object: *o, Then: true}, fmt.Sprintf(
+		"gives %s the values of the release, which takes the fields that the message names from %q", o.Key(), m[1])), true
 }
 
 // ofConflict is the fix for a field that another manager owns.

@@ -166,7 +166,12 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 	}
 	fix, ok := in.ByHand(d, t.Reported)
 	waits := d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
+	takes, taken := takeFields(d, t.Reported)
 	switch {
+	case ok && waits && taken:
+		f.Remedies = []remedy.Remedy{takes, in.TryNow(&d.Deployment), fix}
+	case ok && taken:
+		f.Remedies = append([]remedy.Remedy{takes}, append(f.Remedies, fix)...)
 	case ok && waits: // the agent tries it again and again
 		f.Remedies = []remedy.Remedy{fix, in.TryNow(&d.Deployment).ByHand()}
 	case ok:

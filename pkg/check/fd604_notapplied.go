@@ -160,6 +160,9 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 		if root.Condition == "Deployed" && awaited.MatchString(words) { // the agent tries it again and again
 			return only(fix)
 		}
+		if takes, ok := takeFields(d, words); ok {
+			return []remedy.Remedy{takes, in.Retry(d, root.Condition), fix}
+		}
 		return []remedy.Remedy{fix, in.Retry(d, root.Condition).ByHand()}
 	}
 	retry := in.TryNow(root.Of)

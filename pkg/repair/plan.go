@@ -96,7 +96,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 		for i := range d.Objects {
 			x := &d.Objects[i]
 			switch {
-			case x.Ref != f.Object || !p.picks(x.Ref):
+			case x.Ref != step.Object || !p.picks(x.Ref):
 			case step.Kind == remedy.StepAdopt:
 				p.adopts[key(d.On.ID, d.Key(), x.Key().String())] = f.Code
 			default:

@@ -66,8 +66,17 @@ func (r *restoration) prepare(ctx context.Context, client Client, i *Item) error
 	if restored, err = r.target.Finished(restored); err != nil {
 		return err
 	}
-	if others := r.target.Beyond(live, restored); len(others) > 0 {
+	others := r.target.Beyond(live, restored)
+	switch {
+	case len(others) > 0 && len(i.Restores) > 0:
 		i.Effects = append(i.Effects, "it also changes "+shortened(others)+", as the next deploy by Helm does")
+	case len(others) > 0:
+		i.Effects = append(i.Effects, "it changes "+shortened(others)+", which Fleet does not compare, to the values "+
+			"of the release")
+	case len(i.Restores) == 0:
+		i.refuse("the object has the values of the release: set the fields that the message names by hand, to what " +
+			"the bundle states")
+		return nil
 	}
 	forward, forwardErr := compare.MergePatch(live, restored)
 	undo, undoErr := compare.MergePatch(restored, live)

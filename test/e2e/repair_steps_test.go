@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -279,4 +280,41 @@ func TestRepairRefuses(t *testing.T) {
 			t.Errorf("%+v", done.document.Objects)
 		}
 	})
+}
+
+// TestRepairTakesFields repairs a release that Helm refuses to upgrade: another manager wrote a field that Fleet does
+// not compare. The object is restored, the agent is asked to deploy again, and Helm's next upgrade succeeds.
+func TestRepairTakesFields(t *testing.T) {
+	f := newFleet(t, shared)
+	b := f.deploy("guestbook", guestbook)
+	service := object("v1", "Service", apps, "frontend")
+	right := f.get(service)
+	f.merge("someone", service, `{"spec":{"selector":{"added":"by-hand"}}}`)
+	changed := f.get(service)
+	expectReady(t, f, "with a field that Fleet does not compare")
+
+	next := b.options
+	next.Manifest = strings.Replace(next.Manifest, "selector: {app: guestbook}", "selector: {app: other}", 1)
+	_, err := f.Upgrade(t.Context(), next)
+	if err == nil {
+		t.Fatal("Helm takes the field")
+	}
+	expectContains(t, "Helm's error", err.Error(), `conflict with "someone"`)
+	bd := object("fleet.cattle.io/v1alpha1", "BundleDeployment", clusterNamespace, b.name)
+	f.merge(controller, bd, `{"spec":{"deploymentID":"s-2:1"}}`)
+	failed, _ := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": "Deployed", "status": "False", "message": err.Error()}}}})
+	f.merge(controller, bd, string(failed), "status")
+
+	f.expectContent("audited", changed)
+	done := f.repair("--yes")
+	expectSteps(t, done, 1, map[string]string{keyOf(service): "Restore Done", keyOf(bd): "Refuse"})
+	f.expectContent("restored", right)
+	expectSteps(t, f.repair("--yes", "--undo", done.receipt), 0, map[string]string{keyOf(service): "Restore Done"})
+	f.expectContent("after the undo", changed)
+	f.shell(commandWith(f.audit(), "FD604", keyOf(bd), " repair "))
+	f.expectContent("restored again", right)
+	if _, err := f.Upgrade(t.Context(), next); err != nil {
+		t.Errorf("after the repair: %v", err)
+	}
 }
