@@ -154,7 +154,7 @@ func writtenAgain(r *evaluate.Result, items []repair.Item) []string {
 		if correct := d.Options().CorrectDrift; correct != nil && correct.Enabled {
 			when = "immediately, because of correctDrift"
 		}
-		out = append(out, fmt.Sprintf("bundle deployment %s still desires these objects: it takes them over again %s",
+		out = append(out, fmt.Sprintf("bundle deployment %s still desires these objects: it writes them again %s",
 			d.Key(), when))
 	}
 	return out
