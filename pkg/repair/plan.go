@@ -234,9 +234,20 @@ func (p *planner) request(f *check.Finding, step remedy.Step) Item {
 	case step.Effect != "":
 		out.Effects = []string{step.Effect}
 	case step.Kind == remedy.StepDeploy:
-		out.Effects = p.agent(f)
+		out.Effects = append(p.unread(f), p.agent(f)...)
 	}
 	return out
+}
+
+// unread says what is not known of a deploy on a cluster that is not read.
+func (p *planner) unread(f *check.Finding) []string {
+	for _, d := range p.Deployments {
+		if isOf(f, d) && d.On == nil {
+			return []string{"the cluster is not read: Helm refuses the deploy if another manager owns a field that it " +
+				"changes. FD604 then has the words, and repair on that cluster takes the field"}
+		}
+	}
+	return nil
 }
 
 // silentAfter is the time without a report after which the plan says so. An agent reports every 15 minutes.
