@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,6 +78,27 @@ func TestOtherServiceAccount(t *testing.T) {
 	d.Agent, d.BD.Spec.Options.ServiceAccount = "agents", "deployer"
 	if got, ok := inputOf(d, evaluate.Ready).ByHand(d, words); ok {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTakeFields: fields are taken only of an object that the release has, and not from the agent, as which somebody ran
+// Helm by hand.
+func TestTakeFields(t *testing.T) {
+	words := func(name, manager string) string {
+		return fmt.Sprintf("conflict occurred while applying object web/%s /v1, Kind=Service: Apply failed with 2 "+
+			"conflicts: conflicts with %q:\n- .spec.selector\n- .spec.type", name, manager)
+	}
+	d := deployment()
+	d.Newest = []object.Ref{{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "added"}}
+	inputOf(d, evaluate.Ready, object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "front"})
+	if fix, ok := takeFields(d, words("front", "kubectl-edit")); !ok || fix.Step.Object != d.Objects[0].Ref {
+		t.Errorf("the object is not restored: %+v", fix)
+	}
+	for _, said := range []string{words("front", "fleetagent"), words("added", "kubectl-edit"),
+		words("other", "kubectl-edit")} {
+		if fix, ok := takeFields(d, said); ok {
+			t.Errorf("%s: %+v", said, fix)
+		}
 	}
 }
 
