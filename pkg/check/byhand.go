@@ -116,14 +116,22 @@ func (in *Input) ByHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 // conflict are the words of an API server about fields that another manager owns.
 var conflict = regexp.MustCompile(`conflicts? with "([^"]{1,128})"`)
 
+// atomic finds a field that an API server takes as one value with all its keys. Fleet does not report a key that
+// somebody adds to it, and Helm wants to remove it.
+var atomic = regexp.MustCompile(`\.(s|nodeS)elector\b`)
+
 // takeFields is the step that takes the fields of an object from the manager because of which an API server refused a
-// deploy. Fleet need not report these fields: it does not compare all that Helm applies.
+// deploy. That needs a field that has another value than the release states: who applied the same value keeps it.
 func takeFields(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
 	m, o := conflict.FindStringSubmatch(words), refusedBy(d, words)
-	if m == nil || m[1] == fleet.AgentManager { // somebody ran Helm by hand
+	if o == nil || m == nil || m[1] == fleet.AgentManager { // somebody ran Helm by hand
 		return fix, false
 	}
-	if o == nil || !slices.Contains(desiredOf(d), *o) { // the release does not have it
+	i := slices.IndexFunc(d.Objects, func(x evaluate.Object) bool { return x.Ref == *o })
+	if i < 0 { // the release does not have it
+		return fix, false
+	}
+	if len(d.Objects[i].Differences) == 0 && !atomic.MatchString(words) {
 		return fix, false
 	}
 	return remedy.Make(remedy.Step{Kind: remedy.StepRestore, Object: *o, Then: true}, fmt.Sprintf(

@@ -81,13 +81,15 @@ func TestOtherServiceAccount(t *testing.T) {
 	}
 }
 
-// TestTakeFields: fields are taken only of an object that the release has, and not from the agent, as which somebody ran
-// Helm by hand.
+// TestTakeFields: fields are taken only of an object that the release has and that may differ from it, and not from the
+// agent, as which somebody ran Helm by hand.
 func TestTakeFields(t *testing.T) {
 	words := func(name, manager string) string {
 		return fmt.Sprintf("conflict occurred while applying object web/%s /v1, Kind=Service: Apply failed with 2 "+
 			"conflicts: conflicts with %q:\n- .spec.selector\n- .spec.type", name, manager)
 	}
+	same := "conflict occurred while applying object web/front /v1, Kind=Service: Apply failed with 1 conflict: " +
+		"conflict with \"agent\": .spec.type"
 	d := deployment()
 	d.Newest = []object.Ref{{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "added"}}
 	inputOf(d, evaluate.Ready, object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "web", Name: "front"})
@@ -95,10 +97,14 @@ func TestTakeFields(t *testing.T) {
 		t.Errorf("the object is not restored: %+v", fix)
 	}
 	for _, said := range []string{words("front", "fleetagent"), words("added", "kubectl-edit"),
-		words("other", "kubectl-edit")} {
+		words("other", "kubectl-edit"), same} {
 		if fix, ok := takeFields(d, said); ok {
 			t.Errorf("%s: %+v", said, fix)
 		}
+	}
+	d.Objects[0].Differences = []evaluate.Difference{{Path: ".spec.type"}}
+	if _, ok := takeFields(d, same); !ok {
+		t.Error("a field that differs is not restored")
 	}
 }
 
