@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -63,7 +64,7 @@ var fixes = []refusal{
 	{regexp.MustCompile(`chart requires kubeVersion`),
 		advised("deploy a chart that supports the version of the cluster")},
 	{awaited, ofAwaited},
-	{regexp.MustCompile("invalid ownership metadata"), undecided},
+	{regexp.MustCompile(invalidOwnership), undecided},
 	{refusedObject, ofObject},
 }
 
@@ -210,6 +211,16 @@ func (in *Input) Retry(d *evaluate.BundleDeployment, condition string) remedy.Re
 		return in.RedeployBundle(d)
 	}
 	return in.TryNow(&d.Deployment)
+}
+
+// RetryNow is the command for Retry after what refused the deploy is gone.
+func (in *Input) RetryNow(d *evaluate.BundleDeployment, condition string) remedy.Remedy {
+	retry := in.Retry(d, condition)
+	if !strings.Contains(facts.ConditionOf(d.BD.Status.Conditions, condition).Message, invalidOwnership) {
+		return retry
+	}
+	return repairing(in.Commands.Repair+" "+in.Commands.BundleArgs(&d.Deployment), []string{retry.Step.Kind.Allowed()},
+		retry.Text)
 }
 
 // AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.

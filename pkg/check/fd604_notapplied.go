@@ -5,15 +5,19 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
@@ -23,9 +27,36 @@ const waitsAfter = 15 * time.Minute
 var reportedElsewhere = []StepKind{StepPaused, StepSchedule, StepTargetError, StepBundleValues, StepNotProcessed,
 	StepChartVersion, StepBundlePending}
 
-// adoptable reports whether Helm refuses to deploy over an object that no other release has.
-func adoptable(words string) bool {
-	return strings.Contains(words, "invalid ownership metadata") && !strings.Contains(words, "current value is")
+// invalidOwnership are the words with which Helm refuses to deploy over an object that is not of its release.
+const invalidOwnership = "invalid ownership metadata"
+
+// otherValue finds what an object states of its release, in these words.
+var otherValue = regexp.MustCompile(`key "meta\.helm\.sh/release-(name|namespace)" must equal "[^"]*": ` +
+	`current value is "([^"]*)"`)
+
+// adoptable reports whether Helm refuses to deploy over an object that no release on the cluster has: it states none, or
+// one that is gone, as after a deletion with keepResources. The plan of the adoption also reads the records in
+// ConfigMaps.
+func (in *Input) adoptable(d *directory.Deployment, words string) bool {
+	others := otherValue.FindAllStringSubmatch(words, -1)
+	if !strings.Contains(words, invalidOwnership) || len(others) != strings.Count(words, "current value is") {
+		return false
+	}
+	if len(others) == 0 {
+		return true
+	}
+	if d.On == nil || !d.On.SetsComplete {
+		return false
+	}
+	namespace, name, _ := strings.Cut(resolve.ExpectedRelease(d.BD, true), "/")
+	for _, m := range others {
+		if m[1] == "name" {
+			name = m[2]
+		} else {
+			namespace = m[2]
+		}
+	}
+	return in.Desired.On(d.On).Release(namespace+"/"+name, d.AsOwner()) != ownership.Exists
 }
 
 func (in *pass) notApplied() {
@@ -169,12 +200,13 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 	if own {
 		retry = in.Retry(d, root.Condition)
 	}
+	adopt := remedy.Step{Kind: remedy.StepAdopt, Object: root.Of.Ref()}
 	switch {
 	case in.adopted(root.Of, words):
-	case adoptable(words): // a deploy is refused until the objects are adopted
-		adopt := remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: root.Of.Ref()},
-			"adopts the objects that exist already")
-		return append(out, adopt, retry, takesOwnership(d))
+	case in.adoptable(root.Of, words): // a deploy is refused until the objects are adopted
+		return append(out, remedy.Make(adopt, "adopts the objects that exist already"), retry, takesOwnership(d))
+	case root.Of.On != nil && strings.Contains(words, invalidOwnership): // a person decides: another release has them
+		return append(out, in.Commands.Predict(root.Of), remedy.Remedy{}.With(adopt), retry)
 	case root.Of.On != nil:
 		out, retry = append(out, in.Commands.Predict(root.Of)), retry.ByHand()
 	default:

@@ -81,6 +81,28 @@ func TestOtherServiceAccount(t *testing.T) {
 	}
 }
 
+// TestAdoptable: an object without an owner can be adopted, and not one that another tool manages. Without the release
+// records of the cluster, the release that an object names may exist.
+func TestAdoptable(t *testing.T) {
+	const refused = `ConfigMap "one" in namespace "web" exists and cannot be imported into the current release: ` +
+		`invalid ownership metadata; `
+	d := deployment()
+	in := inputOf(d, evaluate.Ready)
+	d.On.SetsComplete = false
+	for words, want := range map[string]bool{
+		"not installed: timed out": false,
+		refused + `label validation error: missing key "app.kubernetes.io/managed-by": must be set to "Helm"`: true,
+		refused + `label validation error: key "app.kubernetes.io/managed-by" must equal "Helm": current value is ` +
+			`"someone"`: false,
+		refused + `annotation validation error: key "meta.helm.sh/release-name" must equal "two": current value is ` +
+			`"one"`: false,
+	} {
+		if got := in.adoptable(&d.Deployment, words); got != want {
+			t.Errorf("%s: %v", words, got)
+		}
+	}
+}
+
 // TestTakeFields: fields are taken only of an object that the release has and that may differ from it, and not from the
 // agent, as which somebody ran Helm by hand.
 func TestTakeFields(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 )
 
 // addSteps adds the steps of the verb repair that the remedies of a finding name, and replaces these remedies by one
-// command. Further steps are alternatives, which the verb does not make.
+// command. Further steps are alternatives, which the verb does not make. If the first of these remedies is empty, the
+// command is not shown: what it does depends on a decision.
 func (in *Input) addSteps(f *Finding) {
 	var allow, effects []string
 	first := -1
@@ -36,16 +37,28 @@ func (in *Input) addSteps(f *Finding) {
 		}
 		r.Step = remedy.Step{} // equal remedies of several objects are shown once
 	}
+	if first >= 0 && f.Remedies[first] == (remedy.Remedy{}) {
+		f.Remedies = slices.Delete(f.Remedies, first, first+1)
+		return
+	}
 	adopts := len(f.Steps) == 1 && f.Remedies[first].Command != "" && f.Steps[0].Kind == remedy.StepAdopt
 	if first < 0 || adopts {
 		return
 	}
-	command := in.repairs(f) + " --code=" + f.Code
+	f.Remedies[first] = repairing(in.repairs(f)+" --code="+f.Code, allow, effects...)
+}
+
+// repairing is a command of the verb repair.
+func repairing(command string, allow []string, effects ...string) remedy.Remedy {
 	if len(allow) > 0 {
 		command += " --allow=" + strings.Join(allow, ",")
 	}
-	f.Remedies[first] = remedy.Remedy{Command: command, Text: strings.Join(effects, "; then ") +
-		"; shows the plan, and asks before it writes"}
+	does, further, more := strings.Cut(strings.Join(effects, "; then "), ". ")
+	does += "; shows the plan, and asks before it writes"
+	if more {
+		does += ". " + further
+	}
+	return remedy.Remedy{Command: command, Text: does}
 }
 
 // repairs is the command that repairs what a finding is about, on all clusters that are read.

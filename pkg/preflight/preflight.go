@@ -262,7 +262,7 @@ func (r *rollout) retry() {
 	if condition == "Installed" && refused {
 		return
 	}
-	r.Items[of].Remedies = append(r.Items[of].Remedies, r.c.Retry(r.d, condition))
+	r.Items[of].Remedies = append(r.Items[of].Remedies, r.c.RetryNow(r.d, condition))
 }
 
 // refusals reports problems that prevent any deployment by Fleet's agent.

@@ -36,6 +36,8 @@ type Item struct {
 	// fields.
 	Unchanged bool
 
+	// makesWay is true if a deploy of the bundle deployment is refused as long as this step is not made.
+	makesWay bool
 	// do makes the step; nil for one that writes only ownership metadata.
 	do maker
 	// undo is true if the item undoes a step.

@@ -20,18 +20,35 @@ import (
 // Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as
 // for Adoptions.
 func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item, notOwners []string) {
-	p := planner{Result: c, options: o, adopts: map[string]string{}, known: map[string]int{}}
+	p := planner{Result: c, options: o, adopts: map[string]adoption{}, known: map[string]int{}}
 	for i := range findings {
 		p.finding(&findings[i])
 	}
 	adoptions, notOwners := Adoptions(c, Options{Policy: o.Policy, TakeFrom: o.TakeFrom})
 	for _, a := range adoptions {
-		if code := p.adoption(&a); code != "" {
-			p.add(a, code)
+		if by := p.adoption(&a); by.code != "" {
+			p.makesWay = by.makesWay
+			p.add(a, by.code)
 		}
 	}
+	holdDeploys(p.items)
 	sortItems(p.items)
 	return p.items, notOwners
+}
+
+// holdDeploys refuses the deploys that Helm would refuse again: a step that makes way for them is refused.
+func holdDeploys(items []Item) {
+	held := map[string]bool{}
+	for i := range items {
+		if x := &items[i]; x.makesWay && x.Action == report.ActionRefuse {
+			held[x.BundleDeployment] = true
+		}
+	}
+	for i := range items {
+		if x := &items[i]; x.Writes() && x.Step == remedy.StepDeploy && held[x.BundleDeployment] {
+			x.refuse("Helm refuses it again: a step that makes way for it is refused")
+		}
+	}
 }
 
 // planner collects the steps of findings.
@@ -40,8 +57,16 @@ type planner struct {
 	options Options
 	items   []Item
 	known   map[string]int // the indexes of items, by what they write
-	// adopts are the codes of the findings that ask to adopt an object, or all objects of a bundle deployment, by key.
-	adopts map[string]string
+	// adopts are the findings that ask to adopt an object, or all objects of a bundle deployment, by key.
+	adopts map[string]adoption
+	// makesWay is true if another step of the finding follows that which is planned.
+	makesWay bool
+}
+
+// adoption is the code of a finding that asks to adopt objects, and whether it asks for a deploy after that.
+type adoption struct {
+	code     string
+	makesWay bool
 }
 
 // key identifies an object of a bundle deployment on a cluster, or all of them with an empty object.
@@ -53,7 +78,8 @@ func (p *planner) finding(f *check.Finding) {
 	if len(p.options.Codes) > 0 && !slices.Contains(p.options.Codes, f.Code) {
 		return
 	}
-	for _, step := range f.Steps {
+	for n, step := range f.Steps {
+		p.makesWay = step.More() && n+1 < len(f.Steps)
 		switch step.Kind {
 		case remedy.StepAdopt, remedy.StepCreate, remedy.StepRestore, remedy.StepRecreate:
 			if step.Patch == "" {
@@ -90,7 +116,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 			continue
 		}
 		if step.Kind == remedy.StepAdopt && f.Object == d.Ref() {
-			p.adopts[key(d.On.ID, d.Key(), "")] = f.Code
+			p.adopts[key(d.On.ID, d.Key(), "")] = adoption{f.Code, p.makesWay}
 			continue
 		}
 		for i := range d.Objects {
@@ -98,7 +124,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 			switch {
 			case x.Ref != step.Object || !p.picks(x.Ref):
 			case step.Kind == remedy.StepAdopt:
-				p.adopts[key(d.On.ID, d.Key(), x.Key().String())] = f.Code
+				p.adopts[key(d.On.ID, d.Key(), x.Key().String())] = adoption{f.Code, p.makesWay}
 			default:
 				p.add(p.writes(d, x, step.Kind), f.Code)
 			}
@@ -106,8 +132,8 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 	}
 }
 
-// adoption returns the code of the finding that asks for an adoption; empty if none does.
-func (p *planner) adoption(i *Item) string {
+// adoption returns the finding that asks for an adoption; the zero value if none does.
+func (p *planner) adoption(i *Item) adoption {
 	return cmp.Or(p.adopts[key(i.On, i.BundleDeployment, "")],
 		p.adopts[key(i.On, i.BundleDeployment, i.Key().String())])
 }
@@ -116,12 +142,13 @@ func (p *planner) adoption(i *Item) string {
 func (p *planner) add(i Item, code string) {
 	id := key(i.On, i.BundleDeployment, string(i.Step)+" "+i.Key().String())
 	if n, known := p.known[id]; known {
+		p.items[n].makesWay = p.items[n].makesWay || p.makesWay
 		if !slices.Contains(p.items[n].Codes, code) {
 			p.items[n].Codes = append(p.items[n].Codes, code)
 		}
 		return
 	}
-	i.Codes = []string{code}
+	i.Codes, i.makesWay = []string{code}, p.makesWay
 	if flag := i.Step.Allowed(); flag != "" && !slices.Contains(p.options.Allow, flag) && i.Writes() {
 		i.refuse(fmt.Sprintf("the step %s needs --allow=%s", i.Step, flag))
 	}

@@ -38,7 +38,11 @@ func Prepare(ctx context.Context, on Clients, items []Item, allow []string) erro
 			return ctx.Err()
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	holdDeploys(items)
+	return nil
 }
 
 func (i *Item) prepare(ctx context.Context, c Client, allow []string) {

@@ -113,10 +113,11 @@ func (s *session) createReceipt(ctx context.Context) (*repair.Receipt, error) {
 // evaluateAgain evaluates the bundle deployments whose objects were written. If that fails, the result is printed
 // without their counts.
 func (s *session) evaluateAgain(ctx context.Context) {
-	written := map[string]bool{}
+	written, deployed := map[string]bool{}, map[string]bool{}
 	for _, i := range s.items {
 		if i.Outcome == report.OutcomeDone {
 			written[i.BundleDeployment] = true
+			deployed[i.BundleDeployment] = deployed[i.BundleDeployment] || i.Action == report.ActionDeploy
 		}
 	}
 	if len(written) == 0 || s.found == nil {
@@ -145,9 +146,13 @@ func (s *session) evaluateAgain(ctx context.Context) {
 					report.Plural(n, "object"), d.Key()))
 		}
 		out := report.RepairedDeployment{Namespace: d.Namespace, Name: d.Name, Before: before, After: after}
-		if condition := preflight.FailedDeploy(d); condition != "" && s.undo == "" {
+		switch condition := preflight.FailedDeploy(d); {
+		case condition == "", s.undo != "":
+		case deployed[d.Key()]:
+			out.Failed = "its agent has been asked to deploy it again"
+		default:
 			out.Failed = "the last deploy failed" + in.SaidOf(&d.Deployment, condition)
-			out.Remedies = []report.Remedy{in.Retry(d, condition)}
+			out.Remedies = []report.Remedy{in.RetryNow(d, condition)}
 		}
 		s.document.Deployments = append(s.document.Deployments, out)
 	}
