@@ -137,4 +137,12 @@ func TestTwoClusters(t *testing.T) {
 			}
 		})
 	}
+
+	// Both clusters have a bundle that desires the object. Only one of them writes it again after an undo.
+	done := f.repair("--yes", "--cluster", "edge="+downstream.kubeconfig)
+	expectSteps(t, done, 0, map[string]string{keyOf(configMap("theme")): "Restore Done"})
+	undone := f.repair("--yes", "--cluster", "edge="+downstream.kubeconfig, "--undo", done.receipt)
+	if len(undone.document.Notes) != 1 || !strings.Contains(undone.document.Notes[0], edge+"/guestbook") {
+		t.Errorf("after the undo: %q: %s", undone.document.Notes, undone.stderr)
+	}
 }

@@ -122,6 +122,9 @@ func (o *options) Run(ctx context.Context) error {
 	if o.Format == treeFormat {
 		return o.ShowAudit(ctx, o.read, printers.Tree)
 	}
+	if o.Clusters.Args() != "" { // who named clusters knows how
+		shown.ReadClusters = ""
+	}
 	return o.ShowAudit(ctx, o.read, printers.Audit)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -215,20 +216,28 @@ func (s *session) noteUnrepaired(found *engine.Audit) {
 	if s.adopt || len(s.objects) > 0 {
 		return
 	}
-	var codes []string
+	leaves, repairs := map[string]bool{}, map[string]bool{}
 	for i := range found.Findings {
 		f := &found.Findings[i]
 		asked := len(s.codes) == 0 || slices.Contains(s.codes, f.Code)
 		ofAnother := f.Cause != "" || len(f.Follows) > 0
+		repairs[f.Code] = repairs[f.Code] || len(f.Steps) > 0
 		if asked && !ofAnother && left(f) {
-			codes = append(codes, f.Code)
+			leaves[f.Code] = true
 		}
 	}
-	slices.Sort(codes)
-	if codes = slices.Compact(codes); len(codes) > 0 {
-		s.document.Notes = append(s.document.Notes, fmt.Sprintf("no step repairs %s: %s shows what to do",
-			strings.Join(codes, ", "), s.Command("audit")+" --code="+strings.Join(codes, ",")+" --all"))
+	if len(leaves) == 0 {
+		return
 	}
+	codes := slices.Sorted(maps.Keys(leaves))
+	named := slices.Clone(codes)
+	for i, code := range codes {
+		if repairs[code] {
+			named[i] = "some of " + code
+		}
+	}
+	s.document.Notes = append(s.document.Notes, fmt.Sprintf("no step repairs %s: %s shows what to do",
+		strings.Join(named, ", "), s.Command("audit")+" --code="+strings.Join(codes, ",")+" --all"))
 }
 
 // left reports whether a finding stays with the user.

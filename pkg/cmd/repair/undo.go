@@ -140,6 +140,9 @@ func writtenAgain(r *evaluate.Result, items []repair.Item) []string {
 			continue
 		}
 		for _, c := range r.Desired.Clusters {
+			if c.ID != i.On {
+				continue
+			}
 			for _, o := range r.Desired.On(c).Confirmed(i.Key()) {
 				desiredBy[o.Deployment.Key()] = true
 			}

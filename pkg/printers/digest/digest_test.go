@@ -193,3 +193,19 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestReportedTogether: what Fleet reports of clusters that are not read is one problem of several bundles; what was
+// read there is one of each bundle.
+func TestReportedTogether(t *testing.T) {
+	for code, want := range map[string]int{"FD611": 1, "FD104": 2} {
+		var findings []*report.Finding
+		for _, bundle := range []string{"a", "b"} {
+			o := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: bundle, Name: "settings"}
+			findings = append(findings, &report.Finding{Code: code, Bundle: "fleet-default/" + bundle, Object: o,
+				Message: "Fleet reports " + o.Key().String() + " as missing"})
+		}
+		if got := digest.Problems(findings, 0); len(got) != want {
+			t.Errorf("%s: %d problems, want %d", code, len(got), want)
+		}
+	}
+}

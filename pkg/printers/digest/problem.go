@@ -149,14 +149,17 @@ func (p *Problem) width() int {
 type kinship struct{ code, bundle, message string }
 
 // kinshipOf returns what a finding has in common with equal ones. Findings about objects are equal only within a
-// bundle.
+// bundle, except what Fleet reports of clusters that are not read: a table says which bundles that is about.
 func kinshipOf(f *report.Finding) kinship {
 	out := kinship{code: f.Code, message: numbers.ReplaceAllString(withoutNames(f), "0")}
-	if !AboutFleet(f) {
+	if !AboutFleet(f) && f.Code != codeReported {
 		out.bundle = f.Bundle
 	}
 	return out
 }
+
+// codeReported is the code of findings about what Fleet reports, and nothing else shows.
+const codeReported = "FD611"
 
 // AboutFleet reports whether a finding is about an object of Fleet, rather than about one that a bundle deploys.
 func AboutFleet(f *report.Finding) bool {
