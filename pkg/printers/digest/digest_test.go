@@ -209,3 +209,18 @@ func TestReportedTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralKinds: objects of several kinds are not counted as those of the first one.
+func TestSeveralKinds(t *testing.T) {
+	var findings []*report.Finding
+	for _, kind := range []string{"ConfigMap", "Secret", "ConfigMap"} {
+		findings = append(findings, &report.Finding{Code: "FD106", Message: "it is abandoned",
+			Object: object.Ref{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: "web"}})
+	}
+	for n, want := range map[int]string{2: "2 objects (web): it is abandoned", 1: "it is abandoned"} {
+		p := &digest.Problem{Findings: findings[:n]}
+		if got := digest.NewHeadlines(&report.Audit{}).Of(p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -66,12 +66,16 @@ func (h Headlines) Parts(p *Problem) (about, message string) {
 // ofFleet is a problem of objects of Fleet that are not of one bundle, such as Clusters.
 func ofFleet(p *Problem) (about, message string) {
 	f := p.First()
-	names := namesIn(p.Findings, func(f *report.Finding) string { return f.Object.Namespace + "/" + f.Object.Name })
-	if len(names) == 1 {
+	keys := namesIn(p.Findings, func(f *report.Finding) string { return f.Object.Key().String() })
+	if len(keys) == 1 {
 		return "", f.Message
 	}
-	return fmt.Sprintf("%s (%s):", report.Plural(len(names), noun(f.Object.Kind)), First(baseNames(names), MaxNames)),
-		p.message()
+	what := noun(f.Object.Kind)
+	if len(namesIn(p.Findings, func(f *report.Finding) string { return f.Object.Kind })) > 1 {
+		what = "object"
+	}
+	names := namesIn(p.Findings, func(f *report.Finding) string { return f.Object.Name })
+	return fmt.Sprintf("%s (%s):", report.Plural(len(keys), what), First(names, MaxNames)), p.message()
 }
 
 // message is the message of the first finding. If others have other numbers, it is an example.
