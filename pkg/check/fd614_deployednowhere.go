@@ -33,7 +33,7 @@ func (in *Input) DeployedNowhere(o v1alpha1.Object) (Finding, bool) {
 		}
 	}
 	certain := in.Read(state.Bundle, ref.Namespace) && !facts.Deleting(o)
-	reaches := func(b *v1alpha1.Bundle) bool { return !in.selectsNone(b) }
+	reaches := func(b *v1alpha1.Bundle) bool { return !in.selectsNone(b) || in.DeploymentsOf(facts.Key(b)) > 0 }
 	if !certain || len(bundles) == 0 || slices.ContainsFunc(bundles, reaches) {
 		return Finding{}, false
 	}

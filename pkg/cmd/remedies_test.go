@@ -121,7 +121,7 @@ func sound(ctx context.Context, command string, c *cases.Capture) error {
 }
 
 // kubectlVerbs are the verbs of kubectl that name an object, or a kind.
-var kubectlVerbs = []string{"annotate", "delete", "describe", "edit", "get", "label", "logs", "patch"}
+var kubectlVerbs = []string{"annotate", "delete", "describe", "edit", "get", "label", "logs", "patch", "scale"}
 
 func program(words []string, c *cases.Capture) error {
 	switch {

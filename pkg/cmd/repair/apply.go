@@ -115,7 +115,8 @@ func (s *session) createReceipt(ctx context.Context) (*repair.Receipt, error) {
 func (s *session) evaluateAgain(ctx context.Context) {
 	written, deployed := map[string]bool{}, map[string]bool{}
 	for _, i := range s.items {
-		if i.Outcome == report.OutcomeDone {
+		removed := i.Action == report.ActionRemove && i.Kind == "BundleDeployment"
+		if i.Outcome == report.OutcomeDone && !removed {
 			written[i.BundleDeployment] = true
 			deployed[i.BundleDeployment] = deployed[i.BundleDeployment] || i.Action == report.ActionDeploy
 		}
