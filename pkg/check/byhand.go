@@ -114,6 +114,9 @@ func (in *Input) ByHand(d *evaluate.BundleDeployment, words string) (fix remedy.
 	return fix, false
 }
 
+// invalidOwnership are the words with which Helm refuses to deploy over an object that is not of its release.
+const invalidOwnership = "invalid ownership metadata"
+
 // conflict are the words of an API server about fields that another manager owns.
 var conflict = regexp.MustCompile(`conflicts? with "([^"]{1,128})"`)
 

@@ -27,9 +27,6 @@ const waitsAfter = 15 * time.Minute
 var reportedElsewhere = []StepKind{StepPaused, StepSchedule, StepTargetError, StepBundleValues, StepNotProcessed,
 	StepChartVersion, StepBundlePending}
 
-// invalidOwnership are the words with which Helm refuses to deploy over an object that is not of its release.
-const invalidOwnership = "invalid ownership metadata"
-
 // otherValue finds what an object states of its release, in these words.
 var otherValue = regexp.MustCompile(`key "meta\.helm\.sh/release-(name|namespace)" must equal "[^"]*": ` +
 	`current value is "([^"]*)"`)

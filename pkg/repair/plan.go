@@ -298,6 +298,49 @@ func (p *planner) agent(f *check.Finding) []string {
 	return nil
 }
 
+// Asked says of which clusters that are not read a plan asks the agents, and whether these report; empty if it asks none
+// of them. It has no times of reports: the digest of a plan must not change with each report.
+func Asked(c *evaluate.Result, items []Item) string {
+	asks := map[string]bool{}
+	for i := range items {
+		if x := &items[i]; x.Step == remedy.StepDeploy && x.Writes() {
+			asks[x.BundleDeployment] = true
+		}
+	}
+	asked := map[string]bool{}
+	for _, d := range c.Deployments {
+		if d.On == nil && asks[d.Key()] {
+			asked[d.Cluster] = true
+		}
+	}
+	var names []string
+	silent := 0
+	for _, x := range c.Desired.Fleet.Clusters {
+		if !asked[x.Namespace+"/"+x.Name] {
+			continue
+		}
+		names = append(names, x.Name)
+		seen, err := time.Parse(time.RFC3339, x.Status.Agent.LastSeen)
+		if err != nil || c.Now().Sub(seen) > silentAfter {
+			silent++
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	report := "each has reported within 30 minutes"
+	if silent > 0 {
+		report = fmt.Sprintf("%d without a report within 30 minutes", silent)
+	}
+	const most = 5
+	all, more := len(names), ""
+	if all > most {
+		names, more = names[:most], fmt.Sprintf(" and %d more", all-most)
+	}
+	return fmt.Sprintf("clusters that are not read, of which the agents are asked: %d (%s%s); %s", all,
+		strings.Join(names, ", "), more, report)
+}
+
 // clusterOf returns the cluster that the object of a step is on.
 func (p *planner) clusterOf(f *check.Finding, step remedy.Step) object.ClusterID {
 	for _, d := range p.Deployments {

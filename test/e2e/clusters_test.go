@@ -3,10 +3,12 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +80,27 @@ func TestOtherCluster(t *testing.T) {
 	}
 	if this.State != "Ready" || this.Counts.Ready != 1 {
 		t.Errorf("of this cluster: %+v", this)
+	}
+}
+
+// TestRepairAsksAgents: on a cluster that is not read, its agent is asked. The plan names the cluster, and says whether
+// the agent reports.
+func TestRepairAsksAgents(t *testing.T) {
+	f := newFleet(t, shared)
+	f.manageEdge("")
+	bd := object("fleet.cattle.io/v1alpha1", "BundleDeployment", edge, "guestbook")
+	f.merge(controller, bd, `{"status": {"nonModified": false, "display": {"state": "Modified"}, "modifiedStatus":
+		[{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "apps", "name": "theme", "missing": true}]}}`, "status")
+	seen := func(at time.Time) {
+		f.merge(controller, object("fleet.cattle.io/v1alpha1", "Cluster", "fleet-default", "edge"), fmt.Sprintf(
+			`{"status": {"agent": {"lastSeen": %q}}}`, at.UTC().Format(time.RFC3339)), "status")
+	}
+	for want, ago := range map[string]time.Duration{"each has reported": time.Minute,
+		"1 without a report": time.Hour} {
+		seen(time.Now().Add(-ago))
+		a := f.repair("--dry-run=client", "--allow=deploy")
+		expectSteps(t, a, 0, map[string]string{keyOf(bd): "Deploy"})
+		expectContains(t, "the notes", strings.Join(a.document.Notes, "; "), "agents are asked: 1 (edge); "+want)
 	}
 }
 

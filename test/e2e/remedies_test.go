@@ -67,7 +67,7 @@ var reportRemedies = []struct {
 		int64(3)},
 	{"drift", 2, "gitrepo/shop", "FD602", deploymentOf("shop-app"), []string{" repair "},
 		fleetObject("BundleDeployment", "cluster-local", "shop-app"), []string{"status", "appliedDeploymentID"}, ""},
-	{"renamed-path-refused", 1, "gitrepo/shop", "FD604", deploymentOf("shopx-new"), []string{" patch bundle.fleet"},
+	{"renamed-path-refused", 1, "gitrepo/shop", "FD604", deploymentOf("shopx-new"), []string{" repair "},
 		fleetObject("Bundle", "fleet-local", "shopx-new"), []string{"spec", "forceSyncGeneration"}, int64(1)},
 	{"job-ttl", 1, "gitrepo/job-ttl", "FD101", "job shop/cleanup", []string{" repair "},
 		object("batch/v1", "Job", "shop", "cleanup"), []string{"metadata", "labels", "app.kubernetes.io/managed-by"},

@@ -172,6 +172,9 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	s.document.Codes, s.document.Allowed = s.codes, s.allow
 	s.noteUnrepaired(found)
+	if asked := repair.Asked(found.Result, s.items); asked != "" {
+		s.document.Notes = append(s.document.Notes, asked)
+	}
 	if err := s.prove(ctx, in); err != nil || s.cluster == nil {
 		return err
 	}
