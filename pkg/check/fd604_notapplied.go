@@ -31,8 +31,8 @@ var reportedElsewhere = []StepKind{StepPaused, StepSchedule, StepTargetError, St
 var otherValue = regexp.MustCompile(`key "meta\.helm\.sh/release-(name|namespace)" must equal "[^"]*": ` +
 	`current value is "([^"]*)"`)
 
-// adoptable reports whether Helm refuses to deploy over an object that no release on the cluster has: it states none, or
-// one that is gone, as after a deletion with keepResources. The plan of the adoption also reads the records in
+// adoptable reports whether Helm refuses to deploy over an object that no release on the cluster has. The object names
+// none, or one that is gone, as after a deletion with keepResources. The plan of the adoption also reads the records in
 // ConfigMaps.
 func (in *Input) adoptable(d *directory.Deployment, words string) bool {
 	others := otherValue.FindAllStringSubmatch(words, -1)

@@ -298,8 +298,8 @@ func (p *planner) agent(f *check.Finding) []string {
 	return nil
 }
 
-// Asked says of which clusters that are not read a plan asks the agents, and whether these report; empty if it asks none
-// of them. It has no times of reports: the digest of a plan must not change with each report.
+// Asked names the clusters that are not read, and whose agents a plan asks to deploy. It says whether these agents
+// report. It is empty if there are none, and has no times: the digest of a plan must not change with each report.
 func Asked(c *evaluate.Result, items []Item) string {
 	asks := map[string]bool{}
 	for i := range items {
@@ -328,9 +328,9 @@ func Asked(c *evaluate.Result, items []Item) string {
 	if len(names) == 0 {
 		return ""
 	}
-	report := "each has reported within 30 minutes"
+	heard := "each has reported within 30 minutes"
 	if silent > 0 {
-		report = fmt.Sprintf("%d without a report within 30 minutes", silent)
+		heard = fmt.Sprintf("%d without a report within 30 minutes", silent)
 	}
 	const most = 5
 	all, more := len(names), ""
@@ -338,7 +338,7 @@ func Asked(c *evaluate.Result, items []Item) string {
 		names, more = names[:most], fmt.Sprintf(" and %d more", all-most)
 	}
 	return fmt.Sprintf("clusters that are not read, of which the agents are asked: %d (%s%s); %s", all,
-		strings.Join(names, ", "), more, report)
+		strings.Join(names, ", "), more, heard)
 }
 
 // clusterOf returns the cluster that the object of a step is on.
