@@ -41,7 +41,7 @@ func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster,
 		all = append(all, asked[d.ID()]...)
 	}
 	if c.Description.Origin == source.OriginCluster {
-		answers, err := settle.Ask(ctx, c, all)
+		answers, err := settle.Ask(ctx, c.Source, all)
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (a *Audit) ask(ctx context.Context, selected func(check.Finding) bool) erro
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(questions)) {
 		i := slices.IndexFunc(a.clusters, func(c ReadCluster) bool { return object.ClusterID(c.Name) == cluster })
-		answers, err := settle.Ask(ctx, a.clusters[i], questions[cluster])
+		answers, err := settle.Ask(ctx, a.clusters[i].Source, questions[cluster])
 		if err != nil {
 			return err
 		}

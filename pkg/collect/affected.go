@@ -24,11 +24,11 @@ import (
 func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected,
 	[]source.Gap, error) {
 	r.progress.start("reading the objects that are deleted")
-	a := affectedReader{Reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{},
+	a := affectedReader{reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{},
 		Live:         map[object.Key]string{},
 		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}},
 		wanted: map[object.Key]bool{}}
-	c := counter{Reader: r, counts: map[schema.GroupKind]int{}}
+	c := counter{reader: r, counts: map[schema.GroupKind]int{}}
 	for _, x := range uninstalls {
 		for _, gk := range x.CustomKinds {
 			n, known, err := c.count(ctx, gk)
@@ -48,9 +48,9 @@ func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, 
 }
 
 type affectedReader struct {
-	*Reader
-	out  *state.Affected
-	gaps []source.Gap
+	reader *Reader
+	out    *state.Affected
+	gaps   []source.Gap
 	// wanted are the objects that are looked for.
 	wanted map[object.Key]bool
 }
@@ -81,7 +81,7 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninsta
 	add := func(ref object.Ref) {
 		a.wanted[ref.Key()] = true
 		// claims are listed with their volumes
-		if k, served := a.Kinds.Preferred(ref.Key().GroupKind()); served && k.GroupVersionKind != claimKind {
+		if k, served := a.reader.Kinds.Preferred(ref.Key().GroupKind()); served && k.GroupVersionKind != claimKind {
 			namespaces[k.GroupVersionKind] = append(namespaces[k.GroupVersionKind], ref.Namespace)
 		}
 	}
@@ -101,7 +101,7 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninsta
 		if in := distinct(namespaces[gvk]); in[0] != "" {
 			q.Namespaces = in
 		}
-		cover, err := a.list(ctx, q, func(o source.Object) error {
+		cover, err := a.reader.list(ctx, q, func(o source.Object) error {
 			m, err := o.ReadMeta()
 			if err != nil {
 				return err
@@ -164,7 +164,7 @@ func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Unins
 		return nil
 	}
 	var err error
-	a.out.ClaimsCoverage, err = a.list(ctx, source.Query{Kind: claimKind, Namespaces: namespaces},
+	a.out.ClaimsCoverage, err = a.reader.list(ctx, source.Query{Kind: claimKind, Namespaces: namespaces},
 		func(o source.Object) error {
 			var claim struct {
 				object.Meta
@@ -203,7 +203,7 @@ func (a *affectedReader) volumes(ctx context.Context) error {
 	if len(bound) == 0 {
 		return nil
 	}
-	cover, err := a.list(ctx, source.Query{Kind: volumeKind}, func(o source.Object) error {
+	cover, err := a.reader.list(ctx, source.Query{Kind: volumeKind}, func(o source.Object) error {
 		var volume struct {
 			object.Meta
 			Spec struct {
@@ -222,7 +222,7 @@ func (a *affectedReader) volumes(ctx context.Context) error {
 
 // counter counts custom resources.
 type counter struct {
-	*Reader
+	reader *Reader
 	counts map[schema.GroupKind]int // -1 if they could not be read
 }
 
@@ -231,11 +231,12 @@ func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known 
 	if n, counted := c.counts[gk]; counted {
 		return n, n >= 0, nil
 	}
-	k, served := c.Kinds.Preferred(gk)
+	k, served := c.reader.Kinds.Preferred(gk)
 	whole := false
 	if served {
 		var cover source.Coverage
-		cover, err = c.List(ctx, source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}, func(source.Object) error {
+		q := source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}
+		cover, err = c.reader.Source.List(ctx, q, func(source.Object) error {
 			n++
 			return nil
 		})
@@ -291,7 +292,7 @@ func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespace
 
 // CountCustomResources counts the custom resources of the CustomResourceDefinitions that removals delete.
 func (r *Reader) CountCustomResources(ctx context.Context, removals []*resolve.Removal) error {
-	custom := counter{Reader: r, counts: map[schema.GroupKind]int{}}
+	custom := counter{reader: r, counts: map[schema.GroupKind]int{}}
 	for _, x := range removals {
 		x.CustomResources = map[string]int{}
 		for name, gk := range x.CustomKinds {

@@ -62,7 +62,7 @@ func (r *Reader) AgentConfig(ctx context.Context, f *state.Fleet) (state.Agents,
 			named[key.Namespace][key.Name] = true
 		}
 	}
-	k := kubeConfigs{Reader: r, out: &out}
+	k := kubeConfigs{reader: r, out: &out}
 	g, lists := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
 	g.Go(func() error { return k.config(lists, len(named) > 0) })
@@ -75,10 +75,10 @@ func (r *Reader) AgentConfig(ctx context.Context, f *state.Fleet) (state.Agents,
 
 // kubeConfigs fills a state.Agents.
 type kubeConfigs struct {
-	*Reader
-	mu   sync.Mutex // guards out and gaps
-	out  *state.Agents
-	gaps []source.Gap
+	reader *Reader
+	mu     sync.Mutex // guards out and gaps
+	out    *state.Agents
+	gaps   []source.Gap
 }
 
 // config reads the ConfigMap of the controller. It is a gap only if a Cluster depends on it.
@@ -87,7 +87,7 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), FieldSelector: "metadata.name=" +
 		fleet.ControllerName,
 		Fallback: append(slices.Clone(SystemNamespaces), agentconfig.LegacyNamespace)}
-	cover, err := k.List(ctx, q, func(o source.Object) error {
+	cover, err := k.reader.Source.List(ctx, q, func(o source.Object) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.out.AddControllerConfig(o.Raw) != nil && needed && k.mayCount(o) {
@@ -131,14 +131,14 @@ func (k *kubeConfigs) read(ctx context.Context, g *errgroup.Group, namespace str
 func (k *kubeConfigs) list(ctx context.Context, namespace string, names map[string]bool, selector string) error {
 	found := map[string]agentconfig.KubeConfig{}
 	q := source.Query{Kind: secretKind, Namespaces: []string{namespace}, FieldSelector: selector}
-	cover, err := k.List(ctx, q, func(o source.Object) error {
+	cover, err := k.reader.Source.List(ctx, q, func(o source.Object) error {
 		if m, err := o.ReadMeta(); err == nil && names[m.Metadata.Name] {
 			found[m.Metadata.Name] = k.kubeConfig(o.Raw)
 		}
 		return nil
 	})
 	failure, all := cover.Of(namespace)
-	if all && k.Description.Partial() {
+	if all && k.reader.Description.Partial() {
 		failure, all = source.Failure{Reason: source.NotInSnapshot}, false // a capture may leave such Secrets out
 	}
 	k.mu.Lock()
@@ -182,8 +182,8 @@ func (k *kubeConfigs) kubeConfig(raw []byte) agentconfig.KubeConfig {
 			others[key] = base64.StdEncoding.EncodeToString(v)
 		}
 	}
-	k.Secrets.AddSecret(object.Content{"data": others})
-	k.Secrets.AddKubeconfig(s.Data[agentconfig.KubeconfigKey])
+	k.reader.Secrets.AddSecret(object.Content{"data": others})
+	k.reader.Secrets.AddKubeconfig(s.Data[agentconfig.KubeconfigKey])
 	return out
 }
 

@@ -37,7 +37,7 @@ type ClusterOptions struct {
 
 // Cluster reads the agents and the release records of the cluster, for Fleet's objects in f.
 func (r *Reader) Cluster(ctx context.Context, f *state.Fleet, o ClusterOptions) (*state.Cluster, []source.Gap, error) {
-	c := clusterReader{Reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Partial()}}
+	c := clusterReader{reader: r, out: &state.Cluster{Name: o.Name, Kinds: r.Kinds, Captured: r.Description.Partial()}}
 	g, reading := errgroup.WithContext(ctx)
 	c.agents(reading, g)
 	c.records(reading, g, f, o)
@@ -61,7 +61,7 @@ func (c *clusterReader) trustLabels(ctx context.Context, f *state.Fleet) (err er
 	}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), MetadataOnly: true,
 		FieldSelector: "metadata.name=" + directory.TrustNamespace}
-	c.out.Coverage.TrustLabels, err = c.list(ctx, q, func(o source.Object) error {
+	c.out.Coverage.TrustLabels, err = c.reader.list(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err == nil {
 			c.out.TrustLabels = m.Metadata.Labels
@@ -73,17 +73,17 @@ func (c *clusterReader) trustLabels(ctx context.Context, f *state.Fleet) (err er
 
 // clusterReader fills a state.Cluster.
 type clusterReader struct {
-	*Reader
-	mu   sync.Mutex // guards out and gaps
-	out  *state.Cluster
-	gaps []source.Gap
+	reader *Reader
+	mu     sync.Mutex // guards out and gaps
+	out    *state.Cluster
+	gaps   []source.Gap
 }
 
 // agents reads the workloads of agents.
 func (c *clusterReader) agents(ctx context.Context, g *errgroup.Group) {
 	for _, gvk := range []schema.GroupVersionKind{deploymentKind, statefulSetKind} {
 		g.Go(func() error {
-			return c.workload(ctx, gvk, fleet.AgentName, func(o source.Object) error {
+			return c.reader.workload(ctx, gvk, fleet.AgentName, func(o source.Object) error {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				if c.out.AddAgent(gvk.Kind, o.Raw) != nil {
@@ -104,7 +104,7 @@ func (c *clusterReader) agentPods(ctx context.Context) error {
 		q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespaces: []string{namespace},
 			LabelSelector: fleet.AgentPods}
 		var pods [][]byte
-		cover, err := c.List(ctx, q, func(o source.Object) error {
+		cover, err := c.reader.Source.List(ctx, q, func(o source.Object) error {
 			pods = append(pods, slices.Clone(o.Raw))
 			return nil
 		})
@@ -134,7 +134,7 @@ func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state
 		c.out.Coverage.Records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
 		return
 	}
-	c.progress.start("reading release records")
+	c.reader.progress.start("reading release records")
 	if o.OtherReleases {
 		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}
@@ -145,7 +145,7 @@ func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (
 	slices.Sort(namespaces)
 	q := source.Query{Kind: secretKind, FieldSelector: "metadata.name=" + fleet.AgentName,
 		Fallback: slices.Compact(namespaces)}
-	c.out.Coverage.AgentSecrets, err = c.List(ctx, q, func(o source.Object) error {
+	c.out.Coverage.AgentSecrets, err = c.reader.Source.List(ctx, q, func(o source.Object) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.out.AddAgentSecret(o.Raw) != nil {
@@ -160,7 +160,7 @@ func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (
 func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm",
 		MetadataOnly: true}
-	c.out.Coverage.ConfigMaps, err = c.list(ctx, q, func(o source.Object) error {
+	c.out.Coverage.ConfigMaps, err = c.reader.list(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		if err != nil {
 			return err
@@ -194,8 +194,8 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string, named
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
 	unpacked := semaphore.NewWeighted(maxUnpacked)
 	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: namespaces}
-	cover, err := c.List(decoding, q, func(o source.Object) error {
-		c.progress.object()
+	cover, err := c.reader.Source.List(decoding, q, func(o source.Object) error {
+		c.reader.progress.object()
 		name, value, ok := c.record(o.Raw)
 		if !ok {
 			return nil
@@ -248,7 +248,7 @@ func (c *clusterReader) denseRecords(ctx context.Context, all []denseRecord, exc
 
 // addRecord adds a release record. The caller holds mu.
 func (c *clusterReader) addRecord(rec *state.Record) {
-	if before, known := c.Description.Unmasked.Record(rec.Namespace, rec.SecretName()); known {
+	if before, known := c.reader.Description.Unmasked.Record(rec.Namespace, rec.SecretName()); known {
 		rec.Unreadable(before.Damaged, before.Manifest, before.Limit)
 	}
 	c.out.AddRecord(rec)
@@ -276,11 +276,11 @@ func readRecord(ctx context.Context, work *state.Work, unpacked *semaphore.Weigh
 
 // Record reads one release record again; nil if it does not exist, or could not be read.
 func (r *Reader) Record(ctx context.Context, name release.Name) (*state.Record, error) {
-	c := clusterReader{Reader: r}
+	c := clusterReader{reader: r}
 	var out *state.Record
 	q := source.Query{Kind: secretKind, Namespaces: []string{name.Namespace},
 		FieldSelector: "type=" + release.SecretType + ",metadata.name=" + name.SecretName()}
-	_, err := r.List(ctx, q, func(o source.Object) (err error) {
+	_, err := r.Source.List(ctx, q, func(o source.Object) (err error) {
 		if found, value, ok := c.record(o.Raw); ok && found == name {
 			out, err = readRecord(ctx, nil, semaphore.NewWeighted(maxUnpacked), name, value)
 		}

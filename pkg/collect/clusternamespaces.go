@@ -20,16 +20,7 @@ func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[str
 	if !f.Read(state.ClusterKind, "") || !f.Read(state.BundleDeployment, "") {
 		return nil, nil, nil
 	}
-	found, cover, err := r.clusterNamespaces(ctx)
-	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.KindNotServed {
-		return found, nil, err
-	}
-	const effect = "it is not known whether a namespace is left over from a deleted cluster"
-	return found, source.CoverageGaps("listing the namespaces of clusters", cover, effect), nil
-}
-
-func (r *Reader) clusterNamespaces(ctx context.Context) (map[string]state.ClusterNamespace, source.Coverage, error) {
-	out := map[string]state.ClusterNamespace{}
+	found := map[string]state.ClusterNamespace{}
 	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), LabelSelector: fleet.ManagedLabel +
 		"=true", MetadataOnly: true}
 	cover, err := r.list(ctx, q, func(o source.Object) error {
@@ -43,8 +34,12 @@ func (r *Reader) clusterNamespaces(ctx context.Context) (map[string]state.Cluste
 			return nil
 		}
 		created, _ := time.Parse(time.RFC3339, m.Metadata.CreationTimestamp) // zero if it is not known
-		out[m.Metadata.Name] = state.ClusterNamespace{Workspace: workspace, Cluster: name, Created: created}
+		found[m.Metadata.Name] = state.ClusterNamespace{Workspace: workspace, Cluster: name, Created: created}
 		return nil
 	})
-	return out, cover, err
+	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.KindNotServed {
+		return found, nil, err
+	}
+	const effect = "it is not known whether a namespace is left over from a deleted cluster"
+	return found, source.CoverageGaps("listing the namespaces of clusters", cover, effect), nil
 }

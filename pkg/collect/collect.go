@@ -30,7 +30,7 @@ var SystemNamespaces = []string{"cattle-fleet-system", "cattle-fleet-local-syste
 
 // Reader reads one source.
 type Reader struct {
-	source.Source
+	Source      source.Source
 	Description source.Description
 	Kinds       *source.Kinds
 	// Secrets are the values of Secrets that were read. They must not be shown. The readers of one run share them.
@@ -106,7 +106,7 @@ func (s *Secrets) AddRaw(secrets [][]byte) {
 // object may be that one, so nothing is covered then.
 func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Object) error) (source.Coverage, error) {
 	bad := 0
-	cover, err := r.List(ctx, q, func(o source.Object) error {
+	cover, err := r.Source.List(ctx, q, func(o source.Object) error {
 		r.progress.object()
 		r.identify(o)
 		if decode(o) != nil {
@@ -155,7 +155,7 @@ func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	}
 	var bad *source.Failure
 	found := false
-	cover, err := r.List(ctx, q, func(o source.Object) error {
+	cover, err := r.Source.List(ctx, q, func(o source.Object) error {
 		found = true
 		switch {
 		case o.Partial:

@@ -5,11 +5,8 @@ package collect
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -43,13 +40,21 @@ func clusterScoped(kinds *source.Kinds) map[string]bool {
 	return out
 }
 
-// contents reads the files of a bundle, its options and values, from the management cluster's own objects. staged
-// selects the files of a newer deployment, which can be read if it has the same options.
-// damage is what is wrong with the Content; empty if nothing is, or if it was not read.
-func (r *Reader) contents(ctx context.Context, d *directory.Deployment, staged bool) (in render.Input, damage string,
-	err error) {
-	spec := &d.BD.Spec
-	in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: d.BD.Labels[fleet.CommitLabel],
+// bundleContents are the files of a bundle, its options and values, from the management cluster's own objects.
+type bundleContents struct {
+	management *Reader
+	deployment *directory.Deployment
+	input      render.Input
+	// damage is what is wrong with the Content; empty if nothing is, or if it was not read.
+	damage string
+}
+
+// read reads the contents. staged selects the files of a newer deployment, which can be read if it has the same
+// options.
+func (c *bundleContents) read(ctx context.Context, staged bool) error {
+	bd, in := c.deployment.BD, &c.input
+	spec := &bd.Spec
+	*in = render.Input{Options: spec.Options, ValuesHash: spec.ValuesHash, Commit: bd.Labels[fleet.CommitLabel],
 		HelmOp: len(spec.HelmChartOptions) > 0}
 	id, options, _ := strings.Cut(spec.DeploymentID, ":")
 	newer, newerOptions, isStaged := strings.Cut(spec.StagedDeploymentID, ":")
@@ -66,44 +71,50 @@ func (r *Reader) contents(ctx context.Context, d *directory.Deployment, staged b
 	case id == "":
 		in.Gaps = append(in.Gaps, "its BundleDeployment names no contents")
 	default:
-		var c v1alpha1.Content
-		f, err := r.get(ctx, v1alpha1.Kind("Content"), "", id, &c)
-		if err != nil {
-			return in, "", err
-		}
-		if before, known := r.Description.Unmasked.Content(id); known && (f == nil || *f == source.NotCaptured) {
-			in.Gaps, damage = append(in.Gaps, cmp.Or(before.Damaged, before.Limit)), before.Damaged
-			break
-		}
-		if f == nil {
-			if in.Resources, err = render.DecodeContent(&c); err != nil {
-				in.Gaps = append(in.Gaps, err.Error())
-				if !render.TooLarge(err) {
-					damage = err.Error()
-				}
-			}
-			break
-		}
-		if err := r.bundleResources(ctx, d, id, &in, *f); err != nil {
-			return in, "", err
+		if err := c.resources(ctx, id); err != nil {
+			return err
 		}
 	}
-	err = r.values(ctx, d, &in)
-	return in, damage, err
+	return c.values(ctx)
+}
+
+// resources reads the files from the Content.
+func (c *bundleContents) resources(ctx context.Context, id string) error {
+	in := &c.input
+	var content v1alpha1.Content
+	f, err := c.management.get(ctx, v1alpha1.Kind("Content"), "", id, &content)
+	if err != nil {
+		return err
+	}
+	before, known := c.management.Description.Unmasked.Content(id)
+	switch {
+	case known && (f == nil || *f == source.NotCaptured):
+		in.Gaps, c.damage = append(in.Gaps, cmp.Or(before.Damaged, before.Limit)), before.Damaged
+		return nil
+	case f != nil:
+		return c.bundleResources(ctx, id, *f)
+	}
+	if in.Resources, err = render.DecodeContent(&content); err != nil {
+		in.Gaps = append(in.Gaps, err.Error())
+		if !render.TooLarge(err) {
+			c.damage = err.Error()
+		}
+	}
+	return nil
 }
 
 // bundleResources reads the files from the Bundle if the Content could not be read and the Bundle still has the files
 // that were deployed.
-func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, id string, in *render.Input,
-	f source.Failure) error {
-	namespace, name, _ := strings.Cut(d.Bundle, "/")
+func (c *bundleContents) bundleResources(ctx context.Context, id string, f source.Failure) error {
+	in := &c.input
+	namespace, name, _ := strings.Cut(c.deployment.Bundle, "/")
 	var b v1alpha1.BundleContents
-	bad, err := r.get(ctx, v1alpha1.Kind("Bundle"), namespace, name, &b)
+	bad, err := c.management.get(ctx, v1alpha1.Kind("Bundle"), namespace, name, &b)
 	if err != nil {
 		return err
 	}
 	have, err := render.ManifestID(b.Spec.Resources)
-	if before, known := r.Description.Unmasked.Bundle(namespace, name); known {
+	if before, known := c.management.Description.Unmasked.Bundle(namespace, name); known {
 		have = before.Content
 	}
 	readable := bad == nil && err == nil
@@ -121,14 +132,15 @@ func (r *Reader) bundleResources(ctx context.Context, d *directory.Deployment, i
 
 // values reads the Secret in which newer versions of Fleet keep a deployment's values. The agent accepts only values
 // with the valuesHash (docs/fleet-behavior.md, 6.2 and 6.3).
-func (r *Reader) values(ctx context.Context, d *directory.Deployment, in *render.Input) error {
+func (c *bundleContents) values(ctx context.Context) error {
+	in, d := &c.input, c.deployment
 	if in.ValuesHash == "" {
 		return nil
 	}
 	var s struct {
 		Data map[string][]byte `json:"data"`
 	}
-	f, err := r.get(ctx, secretKind, d.Namespace, d.Name, &s)
+	f, err := c.management.get(ctx, secretKind, d.Namespace, d.Name, &s)
 	if f != nil && *f == source.NotCaptured {
 		withMasked(in)
 		return err
@@ -137,10 +149,10 @@ func (r *Reader) values(ctx context.Context, d *directory.Deployment, in *render
 		return err // render reports the missing values
 	}
 	for _, v := range s.Data {
-		r.Secrets.AddText(v)
+		c.management.Secrets.AddText(v)
 	}
 	if values.DeploymentHash(s.Data[values.KeyValues], s.Data[values.KeyStaged]) != in.ValuesHash {
-		if r.Description.Unmasked != nil {
+		if c.management.Description.Unmasked != nil {
 			withMasked(in)
 			return nil
 		}
@@ -155,29 +167,4 @@ func (r *Reader) values(ctx context.Context, d *directory.Deployment, in *render
 // withMasked makes a bundle one that cannot be rendered: with masked values, a chart would render other objects.
 func withMasked(in *render.Input) {
 	in.Resources, in.ValuesHash, in.Gaps = nil, "", append(in.Gaps, "its Helm values are not in the snapshot")
-}
-
-// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure is the reason. Data
-// of a Secret must not be shown.
-func (r *Reader) data(ctx context.Context, ref render.ValuesRef) ([]byte, *source.Failure, error) {
-	var o struct {
-		Data map[string]string `json:"data"` // in base64 for a Secret
-	}
-	f, err := r.get(ctx, corev1.SchemeGroupVersion.WithKind(ref.Kind), ref.Namespace, ref.Name, &o)
-	text, found := o.Data[ref.Key]
-	switch {
-	case f != nil || err != nil:
-		return nil, f, err
-	case !found:
-		return nil, &source.Failure{Reason: notFound}, nil
-	case ref.Kind != secretKind.Kind:
-		return []byte(text), nil, nil
-	}
-	v, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		v, f = nil, &undecodable
-	} else {
-		r.Secrets.AddText(v)
-	}
-	return v, f, nil
 }

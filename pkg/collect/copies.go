@@ -93,12 +93,12 @@ type digest struct {
 
 // digests reads Secrets and ConfigMaps.
 type digests struct {
-	*Reader
-	mu sync.Mutex // guards of
-	of map[object.Ref]*digest
+	reader *Reader
+	mu     sync.Mutex // guards of
+	of     map[object.Ref]*digest
 }
 
-func newDigests(r *Reader) *digests { return &digests{Reader: r, of: map[object.Ref]*digest{}} }
+func newDigests(r *Reader) *digests { return &digests{reader: r, of: map[object.Ref]*digest{}} }
 
 func (d *digests) want(ref object.Ref) { d.of[ref] = &digest{} }
 
@@ -111,7 +111,7 @@ func (d *digests) readByLabel(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for kind := range kinds {
 		g.Go(func() error {
-			_, err := d.list(ctx, source.Query{Kind: secretKind.GroupVersion().WithKind(kind),
+			_, err := d.reader.list(ctx, source.Query{Kind: secretKind.GroupVersion().WithKind(kind),
 				LabelSelector: fleet.CopyLabel}, d.add)
 			return err
 		})
@@ -130,7 +130,7 @@ func (d *digests) readByName(ctx context.Context) error {
 		g.Go(func() error {
 			q := source.Query{Kind: ref.GroupVersionKind(), Namespaces: []string{ref.Namespace},
 				FieldSelector: "metadata.name=" + ref.Name}
-			cover, err := d.list(ctx, q, d.add)
+			cover, err := d.reader.list(ctx, q, d.add)
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			if f, covered := cover.Of(ref.Namespace); !digest.exists {
@@ -152,9 +152,9 @@ func (d *digests) add(o source.Object) error {
 	if !wanted {
 		return nil
 	}
-	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.Description.Partial())
-	ok = ok && (d.Description.Unmasked == nil || !masks(data)) // two snapshots have other masks for the same value
-	if before, known := d.Description.Unmasked.Copy(m.Ref()); known {
+	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.reader.Description.Partial())
+	ok = ok && (d.reader.Description.Unmasked == nil || !masks(data)) // two snapshots have other masks for the same value
+	if before, known := d.reader.Description.Unmasked.Copy(m.Ref()); known {
 		data, ok = []byte(before), true
 	} else if o.Partial {
 		ok = false

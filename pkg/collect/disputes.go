@@ -91,7 +91,7 @@ func (r *Reader) carriers(ctx context.Context, objects disputedObjects) (directo
 		g.Go(func() error {
 			namespaces := distinct(namespaces)
 			q := source.Query{Kind: gvk, LabelSelector: fleet.HashLabel, MetadataOnly: true, Fallback: namespaces}
-			cover, err := r.List(ctx, q, count)
+			cover, err := r.Source.List(ctx, q, count)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, ns := range namespaces {

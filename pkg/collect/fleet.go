@@ -40,19 +40,18 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 		workspaces = append(workspaces, workspace)
 	}
 	out := &state.Fleet{Coverage: map[string]source.Coverage{}}
-	var gaps []source.Gap
-	var mu sync.Mutex // guards out and gaps
+	f := fleetReader{reader: r, out: out}
 	g, lists := errgroup.WithContext(ctx)
 	for _, kind := range kinds {
 		q := source.Query{Kind: v1alpha1.Kind(kind.Name), Fallback: workspaces}
-		g.Go(func() error { return r.fleetKind(lists, out, &mu, kind, q) })
+		g.Go(func() error { return f.list(lists, kind, q) })
 	}
 	g.Go(func() error {
 		return r.workload(lists, deploymentKind, fleet.ControllerName, func(o source.Object) error {
-			mu.Lock()
-			defer mu.Unlock()
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			if out.AddController(o.Raw) != nil {
-				gaps = append(gaps, source.NewGap("reading workload "+fleet.ControllerName,
+				f.gaps = append(f.gaps, source.NewGap("reading workload "+fleet.ControllerName,
 					source.Failure{Reason: source.ReadFailed}, "its version is not known"))
 			}
 			return nil
@@ -62,27 +61,35 @@ func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind
 		return nil, nil, err
 	}
 	out.KeepOwnClusters()
-	err := r.deploymentsOfClusters(ctx, out, &mu) // a Cluster can name the namespace of a user
+	err := f.deploymentsOfClusters(ctx) // a Cluster can name the namespace of a user
 	out.KeepOwnDeployments()
 	if r.Description.Partial() {
 		out.LimitCoverage()
 	}
-	return out, gaps, err
+	return out, f.gaps, err
 }
 
 // errPartial is the error that a snapshot has only the metadata of one of Fleet's objects: an older version of this
 // program took it, which did not read the kind.
 var errPartial = errors.New(source.NotCaptured.Detail)
 
-// fleetKind lists one of Fleet's kinds into out. mu guards out.
-func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex, kind state.Kind,
-	q source.Query) error {
-	cover, err := r.list(ctx, q, func(o source.Object) error {
+// fleetReader fills a state.Fleet.
+type fleetReader struct {
+	reader *Reader
+	mu     sync.Mutex // guards out and gaps
+	out    *state.Fleet
+	gaps   []source.Gap
+}
+
+// list lists one of Fleet's kinds.
+func (f *fleetReader) list(ctx context.Context, kind state.Kind, q source.Query) error {
+	out := f.out
+	cover, err := f.reader.list(ctx, q, func(o source.Object) error {
 		if o.Partial {
 			return errPartial
 		}
-		mu.Lock()
-		defer mu.Unlock()
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if err := kind.Add(out, o.Raw); err != nil {
 			return err
 		}
@@ -99,14 +106,14 @@ func (r *Reader) fleetKind(ctx context.Context, out *state.Fleet, mu *sync.Mutex
 			b := out.Bundles[len(out.Bundles)-1]
 			b.ManagedFields = writes(b.ManagedFields, o.ManagedFields)
 			b.Size = compactSize(o.Raw)
-			if before, known := r.Description.Unmasked.Bundle(b.Namespace, b.Name); known {
+			if before, known := f.reader.Description.Unmasked.Bundle(b.Namespace, b.Name); known {
 				b.Size = before.Size
 			}
 		}
 		return nil
 	})
-	mu.Lock()
-	defer mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	out.Coverage[kind.Name] = cover
 	return err
 }
@@ -160,14 +167,14 @@ func specWritten(g *v1alpha1.GitRepo, managedFields []byte) {
 }
 
 // deploymentsOfClusters reads the BundleDeployments of each cluster for users who may not list them in all namespaces.
-func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu *sync.Mutex) error {
-	namespaces := out.ClusterNamespaces()
-	f, all := out.Coverage[state.BundleDeployment].Of("")
-	if all || f.Reason != source.Forbidden || len(namespaces) == 0 {
+func (f *fleetReader) deploymentsOfClusters(ctx context.Context) error {
+	namespaces := f.out.ClusterNamespaces()
+	failure, all := f.out.Coverage[state.BundleDeployment].Of("")
+	if all || failure.Reason != source.Forbidden || len(namespaces) == 0 {
 		return nil
 	}
 	i := slices.IndexFunc(state.Kinds, func(k state.Kind) bool { return k.Name == state.BundleDeployment })
-	return r.fleetKind(ctx, out, mu, state.Kinds[i], source.Query{Kind: v1alpha1.Kind(state.BundleDeployment),
+	return f.list(ctx, state.Kinds[i], source.Query{Kind: v1alpha1.Kind(state.BundleDeployment),
 		Namespaces: namespaces})
 }
 
@@ -175,7 +182,7 @@ func (r *Reader) deploymentsOfClusters(ctx context.Context, out *state.Fleet, mu
 // its releases.
 func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string,
 	add func(source.Object) error) error {
-	_, err := r.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces},
+	_, err := r.Source.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces},
 		add)
 	return err
 }

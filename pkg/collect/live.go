@@ -41,7 +41,7 @@ const maxReading = 10_000
 // Live lists the desired kinds and passes every object to the evaluator.
 func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions) (evaluate.Observed, error) {
 	r.progress.start("reading live objects")
-	l := lists{Reader: r, evaluator: e, options: o,
+	l := lists{reader: r, evaluator: e, options: o,
 		reading: semaphore.NewWeighted(maxReading),
 		out:     evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
 	g, listing := errgroup.WithContext(ctx)
@@ -59,7 +59,7 @@ func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions)
 
 // lists reads the live objects of a cluster.
 type lists struct {
-	*Reader
+	reader    *Reader
 	evaluator *evaluate.Evaluator
 	options   LiveOptions
 	reading   *semaphore.Weighted
@@ -90,9 +90,9 @@ func (l *lists) desired(ctx context.Context, gvk schema.GroupVersionKind, object
 func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) (*evaluate.List, error) {
 	out := &evaluate.List{Whole: l.options.Whole}
 	read := gvk
-	if _, f, ok := l.Kinds.Lookup(gvk); !ok {
-		k, other := l.Kinds.Preferred(gvk.GroupKind())
-		if !other || !l.Description.Partial() { // Fleet does not read another version either
+	if _, f, ok := l.reader.Kinds.Lookup(gvk); !ok {
+		k, other := l.reader.Kinds.Preferred(gvk.GroupKind())
+		if !other || !l.reader.Description.Partial() { // Fleet does not read another version either
 			out.Coverage = source.NotCovered(f)
 			return out, nil
 		}
@@ -109,10 +109,10 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 		out.Whole = len(q.Namespaces) == 0
 	}
 	var err error
-	out.Coverage, err = l.list(ctx, q, func(o source.Object) error {
+	out.Coverage, err = l.reader.list(ctx, q, func(o source.Object) error {
 		seen, err := l.evaluator.Observe(o, gvk)
 		if err == nil {
-			l.Secrets.AddSecret(seen.Secret)
+			l.reader.Secrets.AddSecret(seen.Secret)
 			out.Add(seen)
 		}
 		return err
@@ -131,12 +131,12 @@ func namespacesOf(objects []*resolve.Object) []string {
 // autoscalers lists the autoscalers of all bundles if they may explain a difference.
 func (l *lists) autoscalers(ctx context.Context) error {
 	namespaces := evaluate.AutoscalersMatter(l.out.Lists)
-	k, served := l.Kinds.Preferred(evaluate.AutoscalerKind)
+	k, served := l.reader.Kinds.Preferred(evaluate.AutoscalerKind)
 	if len(namespaces) == 0 || !served {
 		return nil
 	}
 	var err error
-	l.out.AutoscalersRead, err = l.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces},
+	l.out.AutoscalersRead, err = l.reader.Source.List(ctx, source.Query{Kind: k.GroupVersionKind, Fallback: namespaces},
 		func(o source.Object) error {
 			if a := evaluate.ReadAutoscaler(o.Raw); a != nil {
 				l.out.Autoscalers = append(l.out.Autoscalers, *a)
@@ -168,11 +168,11 @@ func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 	listed := map[schema.GroupKind]bool{}
 	if l.options.Whole {
 		for gvk := range l.evaluator.Kinds() {
-			_, _, served := l.Kinds.Lookup(gvk)
+			_, _, served := l.reader.Kinds.Lookup(gvk)
 			listed[gvk.GroupKind()] = listed[gvk.GroupKind()] || served
 		}
 	}
-	for _, k := range l.Kinds.All() {
+	for _, k := range l.reader.Kinds.All() {
 		if listed[k.GroupKind()] || k.ReadOnly || transient(k) {
 			continue
 		}
@@ -183,9 +183,9 @@ func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) error {
 	whole := true
 	var found []evaluate.Undesired
-	cover, err := l.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true},
+	cover, err := l.reader.Source.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true},
 		func(o source.Object) error {
-			l.progress.object()
+			l.reader.progress.object()
 			if m, err := o.ReadMeta(); err != nil {
 				whole = false
 			} else if u := l.evaluator.ObserveUndesired(m); u != nil {

@@ -46,7 +46,7 @@ const (
 // lookups answers the lookups of the templates of one bundle. It implements render.Cluster. The renderer calls it from
 // one goroutine.
 type lookups struct {
-	*Reader
+	reader  *Reader
 	answers map[render.Lookup]render.Found
 	size    int
 	time    time.Duration
@@ -77,15 +77,15 @@ func (x *lookups) Lookup(ctx context.Context, l render.Lookup) render.Found {
 }
 
 // answer returns the answer that all bundles share.
-func (r *Reader) answer(ctx context.Context, l render.Lookup) render.Found {
-	a := &r.answered
+func (x *lookups) answer(ctx context.Context, l render.Lookup) render.Found {
+	a := &x.reader.answered
 	a.mu.Lock()
 	if a.read == nil {
 		a.read = map[render.Lookup]func() render.Found{}
 	}
 	read, known := a.read[l]
 	if !known {
-		read = sync.OnceValue(func() render.Found { return r.keep(r.lookup(ctx, l)) })
+		read = sync.OnceValue(func() render.Found { return a.keep(x.lookup(ctx, l)) })
 		a.read[l] = read
 	}
 	a.mu.Unlock()
@@ -99,13 +99,13 @@ func (r *Reader) answer(ctx context.Context, l render.Lookup) render.Found {
 }
 
 // keep counts the size of an answer.
-func (r *Reader) keep(f render.Found) render.Found {
-	r.answered.mu.Lock()
-	defer r.answered.mu.Unlock()
-	if r.answered.size+len(f.Object) > maxAnswers {
+func (a *answers) keep(f render.Found) render.Found {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.size+len(f.Object) > maxAnswers {
 		return notRead("together with it, the objects that bundles look up exceed 256 MiB")
 	}
-	r.answered.size += len(f.Object)
+	a.size += len(f.Object)
 	return f
 }
 
@@ -119,11 +119,11 @@ var (
 )
 
 // lookup reads the objects of a lookup.
-func (r *Reader) lookup(ctx context.Context, l render.Lookup) render.Found {
+func (x *lookups) lookup(ctx context.Context, l render.Lookup) render.Found {
 	gvk := schema.FromAPIVersionAndKind(l.APIVersion, l.Kind)
-	kind, f, served := r.Kinds.Lookup(gvk)
+	kind, f, served := x.reader.Kinds.Lookup(gvk)
 	if !served {
-		return r.notServed(l, gvk, f)
+		return x.notServed(l, gvk, f)
 	}
 	if !kind.Namespaced {
 		l.Namespace = ""
@@ -142,7 +142,7 @@ func (r *Reader) lookup(ctx context.Context, l render.Lookup) render.Found {
 		q.FieldSelector = fields.OneTermEqualSelector("metadata.name", l.Name).String()
 	}
 	got := contents{items: []object.Content{}} // not nil: an empty list has items
-	cover, err := r.List(ctx, q, func(o source.Object) error { return got.add(gvk, o) })
+	cover, err := x.reader.Source.List(ctx, q, func(o source.Object) error { return got.add(gvk, o) })
 	switch {
 	case errors.Is(err, errTooLarge):
 		return tooLarge
@@ -151,7 +151,7 @@ func (r *Reader) lookup(ctx context.Context, l render.Lookup) render.Found {
 	case err != nil:
 		return notRead("it could not be decoded")
 	}
-	return r.found(l, kind, got, cover)
+	return x.found(l, kind, got, cover)
 }
 
 // invalidPath returns why Helm refuses a lookup before it sends a request: a name must not lead to another address of
@@ -175,11 +175,11 @@ func addressable(l render.Lookup, kind source.Kind) bool {
 }
 
 // notServed is the answer for a kind that the source does not have.
-func (r *Reader) notServed(l render.Lookup, gvk schema.GroupVersionKind, f source.Failure) render.Found {
+func (x *lookups) notServed(l render.Lookup, gvk schema.GroupVersionKind, f source.Failure) render.Found {
 	if f.Reason != source.KindNotServed {
 		return unread(l, f, gvk.Kind)
 	}
-	served := slices.ContainsFunc(r.Kinds.Every(), func(k source.Kind) bool {
+	served := slices.ContainsFunc(x.reader.Kinds.Every(), func(k source.Kind) bool {
 		return k.GroupVersion() == gvk.GroupVersion()
 	})
 	switch {
@@ -228,7 +228,7 @@ func (c *contents) add(gvk schema.GroupVersionKind, o source.Object) error {
 }
 
 // found returns the answer of a list.
-func (r *Reader) found(l render.Lookup, kind source.Kind, got contents, cover source.Coverage) render.Found {
+func (x *lookups) found(l render.Lookup, kind source.Kind, got contents, cover source.Coverage) render.Found {
 	if len(got.versions) > 0 {
 		return render.Found{Unknown: fmt.Sprintf(", which was captured in version %s: read the cluster instead",
 			got.versions[0])}
@@ -243,7 +243,7 @@ func (r *Reader) found(l render.Lookup, kind source.Kind, got contents, cover so
 	if !all && (l.Name == "" || len(got.items) == 0) {
 		return unread(l, f, kind.Resource)
 	}
-	r.learn(got.items)
+	x.learn(got.items)
 	var out render.Found
 	switch {
 	case l.Name == "":
@@ -255,7 +255,7 @@ func (r *Reader) found(l render.Lookup, kind source.Kind, got contents, cover so
 	case len(got.items) > 0:
 		out = encode(got.items[0])
 	}
-	if out.Unknown == "" && slices.ContainsFunc(got.items, r.masked) {
+	if out.Unknown == "" && slices.ContainsFunc(got.items, x.masked) {
 		out.Unknown = ", of which values are masked in the snapshot: read the cluster instead"
 	}
 	return out
@@ -280,17 +280,17 @@ func address(c object.Content) string {
 
 // learn adds the values of Secrets that were looked up to those that must not be shown: a template can write them, or
 // one field of them, into any object.
-func (r *Reader) learn(items []object.Content) {
+func (x *lookups) learn(items []object.Content) {
 	for _, c := range items {
 		if !isSecret(c) {
 			continue
 		}
-		r.Secrets.AddSecret(c)
+		x.reader.Secrets.AddSecret(c)
 		data, _ := c["data"].(object.Content)
 		for _, v := range data {
 			text, _ := v.(string)
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
-				r.Secrets.AddText(decoded)
+				x.reader.Secrets.AddText(decoded)
 			}
 		}
 	}
@@ -301,13 +301,13 @@ func isSecret(c object.Content) bool {
 }
 
 // masked reports whether values of an object are masked in the snapshot.
-func (r *Reader) masked(c object.Content) bool {
+func (x *lookups) masked(c object.Content) bool {
 	switch {
-	case r.Description.Origin == source.OriginCluster:
+	case x.reader.Description.Origin == source.OriginCluster:
 		return false
-	case isSecret(c) && r.Description.Unmasked != nil:
+	case isSecret(c) && x.reader.Description.Unmasked != nil:
 		return c["data"] != nil
-	case r.Description.Unmasked != nil:
+	case x.reader.Description.Unmasked != nil:
 		masked := false
 		redact.Leaves(c, func(text string) { masked = masked || strings.Contains(text, redact.MaskPrefix) })
 		return masked

@@ -73,7 +73,7 @@ func openLookups(t *testing.T, s *lookupSource) (*Reader, *lookups) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, &lookups{Reader: r}
+	return r, &lookups{reader: r}
 }
 
 const plantedPassword = "planted-Passw0rd"
@@ -130,7 +130,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s: %s%s%s", tc.Lookup, got.Object, got.Unknown, got.Refused)
 		}
 		lists := s.lists
-		second := &lookups{Reader: r}
+		second := &lookups{reader: r}
 		if again := second.Lookup(t.Context(), tc.Lookup); string(again.Object) != string(got.Object) ||
 			s.lists != lists {
 			t.Errorf("%s: it is read again for another bundle", tc.Lookup)
@@ -156,7 +156,7 @@ func TestLookupBounds(t *testing.T) {
 	const exceeded = ", which was not read: the objects that the bundle looks up exceed 16 MiB"
 	for range 2 { // the second rendering of the bundle has the same answers
 		for name, want := range map[string]string{"small": "", "other": "", "large": exceeded} {
-			if got := (&lookups{Reader: r}).Lookup(t.Context(), of(name)).Unknown; got != want {
+			if got := (&lookups{reader: r}).Lookup(t.Context(), of(name)).Unknown; got != want {
 				t.Errorf("%s alone: %q, want %q", name, got, want)
 			}
 		}
@@ -188,7 +188,7 @@ func TestLookupBounds(t *testing.T) {
 		t.Errorf("a slow lookup: %q", got.Unknown)
 	}
 	slow.reads = nil
-	if got := (&lookups{Reader: r}).Lookup(t.Context(), of("a")); got.Unknown != "" {
+	if got := (&lookups{reader: r}).Lookup(t.Context(), of("a")); got.Unknown != "" {
 		t.Errorf("the same lookup of another bundle: %q", got.Unknown)
 	}
 }

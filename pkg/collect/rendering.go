@@ -5,12 +5,14 @@ package collect
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -54,7 +56,8 @@ const (
 // rendering is a bundle while it is rendered.
 type rendering struct {
 	Bundle
-	input render.Input
+	management *Reader
+	input      render.Input
 	// missing are the values sources that do not exist on the cluster.
 	missing []render.ValuesRef
 	// replacedObjects and replacedUnread are those of the resolve.Rendering.
@@ -79,8 +82,8 @@ func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle
 		g.SetLimit(maxConcurrent)
 		for i, b := range batch {
 			x := &under[i]
-			x.Bundle = b
-			g.Go(func() error { return r.render(rendering, renderer, x) })
+			x.Bundle, x.management = b, r
+			g.Go(func() error { return x.render(rendering, renderer) })
 		}
 		if err := g.Wait(); err != nil {
 			return nil, err
@@ -230,7 +233,7 @@ func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
 }
 
 // render reads the contents of a bundle and renders them.
-func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) error {
+func (x *rendering) render(ctx context.Context, renderer Renderer) error {
 	d := x.Deployment
 	if x.Files != nil {
 		x.input = *x.Files
@@ -238,24 +241,24 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 			return nil
 		}
 	} else {
-		if x.recorded = r.Description.Unmasked.Rendering(d.Key()); x.recorded != nil {
+		if x.recorded = x.management.Description.Unmasked.Rendering(d.Key()); x.recorded != nil {
 			return nil
 		}
-		in, damage, err := r.contents(ctx, d, x.Staged)
-		if err != nil {
+		contents := bundleContents{management: x.management, deployment: d}
+		if err := contents.read(ctx, x.Staged); err != nil {
 			return err
 		}
-		x.input, x.damage = in, damage
+		x.input, x.damage = contents.input, contents.damage
 	}
 	in, target := &x.input, x.Target
-	if err := target.valuesFrom(ctx, x); err != nil {
+	if err := x.valuesFrom(ctx); err != nil {
 		return err
 	}
 	in.Name, in.SetID, in.Revision = d.Name, d.Ownership.SetID, x.revision()
-	if err := target.previousValues(ctx, x); err != nil {
+	if err := x.previousValues(ctx); err != nil {
 		return err
 	}
-	if err := target.replaced(ctx, x); err != nil {
+	if err := x.replaced(ctx); err != nil {
 		return err
 	}
 	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
@@ -265,20 +268,20 @@ func (r *Reader) render(ctx context.Context, renderer Renderer, x *rendering) er
 	if !target.Description.Partial() {
 		in.APIVersions = apiVersions(target.Kinds)
 	}
-	x.result, x.err = renderer.Render(ctx, *in, &lookups{Reader: target})
+	x.result, x.err = renderer.Render(ctx, *in, &lookups{reader: target})
 	in.Resources, in.Values, in.ValuesFrom, in.PreviousValues = nil, nil, nil, nil // release the memory
 	return fatal(ctx, x.err)
 }
 
 // valuesFrom reads the ConfigMaps and Secrets that valuesFrom of a deployment names.
-func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
+func (x *rendering) valuesFrom(ctx context.Context) error {
 	x.input.ValuesFrom = nil
 	for _, ref := range render.ValuesRefs(&x.input.Options) {
-		data, f, err := r.data(ctx, ref)
+		data, f, err := x.data(ctx, ref)
 		if err != nil {
 			return err
 		}
-		masked := r.Description.Unmasked != nil && ref.Kind == secretKind.Kind
+		masked := x.Target.Description.Unmasked != nil && ref.Kind == secretKind.Kind
 		switch {
 		case f == nil && masked:
 			data = nil
@@ -296,6 +299,31 @@ func (r *Reader) valuesFrom(ctx context.Context, x *rendering) error {
 	return nil
 }
 
+// data reads one key of a ConfigMap or Secret. If it is not found or could not be read, the failure is the reason. Data
+// of a Secret must not be shown.
+func (x *rendering) data(ctx context.Context, ref render.ValuesRef) ([]byte, *source.Failure, error) {
+	var o struct {
+		Data map[string]string `json:"data"` // in base64 for a Secret
+	}
+	f, err := x.Target.get(ctx, corev1.SchemeGroupVersion.WithKind(ref.Kind), ref.Namespace, ref.Name, &o)
+	text, found := o.Data[ref.Key]
+	switch {
+	case f != nil || err != nil:
+		return nil, f, err
+	case !found:
+		return nil, &source.Failure{Reason: notFound}, nil
+	case ref.Kind != secretKind.Kind:
+		return []byte(text), nil, nil
+	}
+	v, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		v, f = nil, &undecodable
+	} else {
+		x.Target.Secrets.AddText(v)
+	}
+	return v, f, nil
+}
+
 // copied reports whether Fleet itself copies the ConfigMap or Secret to the cluster before it deploys.
 func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
 	return slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
@@ -305,7 +333,7 @@ func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
 
 // previousValues reads the values of the release that the rollout upgrades, if the bundle has none: Helm uses them
 // (docs/fleet-behavior.md, 2.5). The release may be one that Fleet did not install.
-func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
+func (x *rendering) previousValues(ctx context.Context) error {
 	in := &x.input
 	in.PreviousValues = nil
 	namespace, name := in.Release()
@@ -327,11 +355,11 @@ func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
 		return unknown("its record is damaged")
 	case last.Status != release.StatusDeployed:
 		return unknown("its last revision is not deployed")
-	case r.Description.Unmasked != nil:
+	case x.Target.Description.Unmasked != nil:
 		withMasked(in)
 		return nil
 	}
-	value, f, err := r.record(ctx, last)
+	value, f, err := x.record(ctx, last)
 	if err != nil {
 		return err
 	}
@@ -341,12 +369,12 @@ func (r *Reader) previousValues(ctx context.Context, x *rendering) error {
 	if in.PreviousValues, err = release.Values(value); err != nil {
 		return unknown("its record is damaged")
 	}
-	r.Secrets.AddText(in.PreviousValues)
+	x.Target.Secrets.AddText(in.PreviousValues)
 	return nil
 }
 
 // replaced reads the objects of a release that the bundle would upgrade, and that is not its own.
-func (r *Reader) replaced(ctx context.Context, x *rendering) error {
+func (x *rendering) replaced(ctx context.Context) error {
 	namespace, name := x.input.Release()
 	last := x.Deployment.On.State.Latest[namespace+"/"+name]
 	own := last != nil && last.Release() == x.Deployment.Release.Release()
@@ -356,11 +384,11 @@ func (r *Reader) replaced(ctx context.Context, x *rendering) error {
 	if last.Status == release.StatusUninstalling || last.Damaged != "" {
 		return nil
 	}
-	if r.Description.Unmasked != nil {
+	if x.Target.Description.Unmasked != nil {
 		x.replacedUnread = resolve.NotInSnapshot
 		return nil
 	}
-	value, f, err := r.record(ctx, last)
+	value, f, err := x.record(ctx, last)
 	if err != nil || f != nil {
 		x.replacedUnread = "its record could not be read"
 		return err
@@ -377,11 +405,11 @@ func (r *Reader) replaced(ctx context.Context, x *rendering) error {
 }
 
 // record reads the value of a release record.
-func (r *Reader) record(ctx context.Context, rec *state.Record) ([]byte, *source.Failure, error) {
+func (x *rendering) record(ctx context.Context, rec *state.Record) ([]byte, *source.Failure, error) {
 	var s struct {
 		Data map[string][]byte `json:"data"`
 	}
-	f, err := r.get(ctx, secretKind, rec.Namespace, rec.SecretName(), &s)
+	f, err := x.Target.get(ctx, secretKind, rec.Namespace, rec.SecretName(), &s)
 	return s.Data[release.DataKey], f, err
 }
 

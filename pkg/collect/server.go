@@ -60,13 +60,14 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 		return out, nil
 	}
 	r.progress.start("asking the server about differences")
-	q := asking{Server: server, check: check, allowed: map[string]func() (bool, error){}}
+	q := asking{server: server, evaluator: e, secrets: r.Secrets, check: check,
+		allowed: map[string]func() (bool, error){}}
 	var mu sync.Mutex // guards out
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
 	for _, o := range questions {
 		g.Go(func() error {
-			a, asked := r.ask(ctx, e, &q, o)
+			a, asked := q.answer(ctx, o)
 			if ctx.Err() != nil || !asked {
 				return ctx.Err()
 			}
@@ -80,33 +81,34 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 	return out, err
 }
 
-// ask returns the answer about an object, without the objects: there may be as many as the cluster has.
-func (r *Reader) ask(ctx context.Context, e *evaluate.Evaluator, q *asking, o evaluate.Question) (evaluate.Answer,
-	bool) {
+// answer returns the answer about an object, without the objects: there may be as many as the cluster has.
+func (q *asking) answer(ctx context.Context, o evaluate.Question) (evaluate.Answer, bool) {
 	if o.Deploys() {
 		return evaluate.Tried(q.try(ctx, o)), true
 	}
 	before, after, asked, err := q.ask(ctx, o)
 	if o.IsSecret() {
-		r.Secrets.AddSecret(before)
-		r.Secrets.AddSecret(after)
+		q.secrets.AddSecret(before)
+		q.secrets.AddSecret(after)
 	}
 	if err != nil {
 		return evaluate.Refusal(refusal(err)), asked
 	}
-	return e.Answer(o, before, after), asked
+	return q.evaluator.Answer(o, before, after), asked
 }
 
 // asking makes the dry runs. It requests each permission once.
 type asking struct {
-	Server
-	check   ServerCheck
-	mu      sync.Mutex // guards allowed
-	allowed map[string]func() (bool, error)
+	server    Server
+	evaluator *evaluate.Evaluator
+	secrets   *Secrets
+	check     ServerCheck
+	mu        sync.Mutex // guards allowed
+	allowed   map[string]func() (bool, error)
 }
 
 func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after object.Content, asked bool, err error) {
-	kind, err := q.KindOf(ctx, o.GroupVersionKind())
+	kind, err := q.server.KindOf(ctx, o.GroupVersionKind())
 	if err == nil && q.check == CheckAuto {
 		var allowed bool
 		if allowed, err = q.mayApply(ctx, kind, o.Namespace, ""); err == nil && !allowed {
@@ -114,17 +116,17 @@ func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after ob
 		}
 	}
 	if err == nil {
-		before, err = q.Get(ctx, kind, o.Ref)
+		before, err = q.server.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		after, _, err = q.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, source.Apply{Manager: checkManager, Force: true})
+		after, _, err = q.server.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, source.Apply{Manager: checkManager, Force: true})
 	}
 	return before, after, true, err
 }
 
 // try makes a dry run of the next deploy of an object, with the rights of the bundle's ServiceAccount if it has one.
 func (q *asking) try(ctx context.Context, o evaluate.Question) evaluate.Trial {
-	kind, err := q.KindOf(ctx, o.GroupVersionKind())
+	kind, err := q.server.KindOf(ctx, o.GroupVersionKind())
 	if err != nil {
 		return evaluate.Trial{NotAsked: "its kind is not served"}
 	}
@@ -159,7 +161,7 @@ func (q *asking) dryRun(ctx context.Context, kind source.Kind, o evaluate.Questi
 	manifest, err := o.Manifest()
 	var warnings []string
 	if err == nil {
-		_, warnings, err = q.DryRunApply(ctx, kind, o.Ref, manifest, as)
+		_, warnings, err = q.server.DryRunApply(ctx, kind, o.Ref, manifest, as)
 	}
 	if err == nil {
 		return evaluate.Trial{Accepted: true, Warnings: shortened(strings.Join(warnings, "; "))}, true
@@ -228,7 +230,7 @@ func (q *asking) mayApply(ctx context.Context, kind source.Kind, namespace, user
 	q.mu.Lock()
 	allowed, ok := q.allowed[key]
 	if !ok {
-		allowed = sync.OnceValues(func() (bool, error) { return q.MayApply(ctx, kind, namespace, user) })
+		allowed = sync.OnceValues(func() (bool, error) { return q.server.MayApply(ctx, kind, namespace, user) })
 		q.allowed[key] = allowed
 	}
 	q.mu.Unlock()

@@ -103,7 +103,7 @@ func trial(t *testing.T, s answering) evaluate.Trial {
 	d := &evaluate.BundleDeployment{Objects: []evaluate.Object{{Ref: ref, State: evaluate.Missing}},
 		BundleDeployment: &resolve.BundleDeployment{Desired: []*resolve.Object{{}}}}
 	d.Desired[0].Ref, d.Desired[0].Raw = ref, raw
-	q := asking{Server: s, allowed: map[string]func() (bool, error){}}
+	q := asking{server: s, allowed: map[string]func() (bool, error){}}
 	return q.try(t.Context(), evaluate.Trials([]*evaluate.BundleDeployment{d})[0])
 }
 

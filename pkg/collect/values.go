@@ -27,7 +27,7 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string) (
 	if len(f.BundleDeployments)+len(f.Bundles) == 0 {
 		return nil, nil, nil
 	}
-	v := valuesReader{Reader: r, fleet: f, out: &state.Values{
+	v := valuesReader{reader: r, fleet: f, out: &state.Values{
 		Captured: r.Description.Partial(),
 		Secrets:  map[state.ValuesKey]*values.Secret{},
 		Coverage: map[string]source.Coverage{}}}
@@ -48,10 +48,10 @@ func (r *Reader) Values(ctx context.Context, f *state.Fleet, workspace string) (
 
 // valuesReader fills a state.Values.
 type valuesReader struct {
-	*Reader
-	fleet *state.Fleet
-	mu    sync.Mutex // guards out
-	out   *state.Values
+	reader *Reader
+	fleet  *state.Fleet
+	mu     sync.Mutex // guards out
+	out    *state.Values
 }
 
 // list lists the values Secrets of a type.
@@ -64,7 +64,7 @@ func (v *valuesReader) list(ctx context.Context, secretType string) error {
 	}
 	slices.Sort(namespaces)
 	q := source.Query{Kind: secretKind, FieldSelector: "type=" + secretType, Fallback: slices.Compact(namespaces)}
-	cover, err := v.Reader.list(ctx, q, func(o source.Object) error {
+	cover, err := v.reader.list(ctx, q, func(o source.Object) error {
 		k, s, err := v.secret(o, secretType)
 		if err == nil {
 			v.mu.Lock()
@@ -102,11 +102,11 @@ func (v *valuesReader) secret(o source.Object, secretType string) (state.ValuesK
 	var data map[string][]byte
 	if len(raw.Data) == 0 || object.Into(raw.Data, &data) == nil {
 		out.Hash, err = values.Hash(secretType, data)
-		masked := v.Description.Origin == source.OriginSnapshot && values.Masked(secretType, data)
+		masked := v.reader.Description.Origin == source.OriginSnapshot && values.Masked(secretType, data)
 		out.HashKnown = err == nil && !masked && !o.Partial
 		out.Emptied = out.HashKnown && values.LostValues(secretType, data)
 	}
-	if before, known := v.Description.Unmasked.Values(secretType, m.Metadata.Namespace, m.Metadata.Name); known {
+	if before, known := v.reader.Description.Unmasked.Values(secretType, m.Metadata.Namespace, m.Metadata.Name); known {
 		out.Hash, out.HashKnown, out.Emptied = before.Hash, true, before.Emptied
 	}
 	return state.ValuesKey{Type: secretType, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}, out, nil
@@ -158,7 +158,7 @@ func (v *valuesReader) others(ctx context.Context) error {
 	}
 	selected := true
 	namespaces := map[string]bool{}
-	_, err := v.List(ctx, source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType},
+	_, err := v.reader.Source.List(ctx, source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType},
 		func(o source.Object) error {
 			if m, err := o.ReadMeta(); err == nil { // a damaged object is a gap of the snapshot
 				selected, namespaces[m.Metadata.Namespace] = selected && m.Metadata.Name == fleet.AgentName, true

@@ -77,7 +77,7 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 			if n.Namespace != "" && k.Namespaced {
 				q.Namespaces = []string{n.Namespace}
 			}
-			cover, err := r.Clusters[i].List(ctx, q, func(o source.Object) error {
+			cover, err := r.Clusters[i].Source.List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
 					return fmt.Errorf("decoding the metadata of %s: it is not valid", n)
