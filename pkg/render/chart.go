@@ -7,9 +7,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -17,7 +21,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
-	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+	releasecommon "helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
 // run renders the chart with Helm and sets the ownership metadata, like an installation by the agent before the first
@@ -65,24 +74,6 @@ func (b *bundle) run(ctx context.Context) error {
 		b.result.RecordSize = b.recordSize(values)
 	}
 	return err
-}
-
-// sort separates hooks from manifests and sorts both in Helm's order.
-func (b *bundle) sort(files map[string]string) error {
-	for name, text := range files {
-		files[name] = strings.Join(b.split(text), "\n---\n")
-	}
-	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
-	if err != nil {
-		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its "+
-			"metadata has a wrong type"+LineOf(err, nil))
-	}
-	var text strings.Builder
-	for _, m := range manifests {
-		text.WriteString("---\n# Source: " + m.Name + "\n" + m.Content + "\n")
-	}
-	b.manifest, b.hooks = text.String(), hooks
-	return nil
 }
 
 // loadChart loads the chart from an archive. Helm makes many of its checks only for archives.
@@ -165,4 +156,120 @@ func needsOf(ch *chart.Chart) (version, apis bool) {
 		version, apis = version || v, apis || a
 	}
 	return version, apis
+}
+
+// layOut makes the chart that the agent passes to Helm. Source: docs/fleet-behavior.md, 2.6.
+func (b *bundle) layOut() error {
+	if b.style.chart != "" {
+		dir := strings.TrimPrefix(path.Dir(b.style.chart)+"/", "./")
+		for _, r := range b.resources {
+			if rest, ok := strings.CutPrefix(r.Name, dir); ok {
+				b.chartFiles = append(b.chartFiles, file{chartDir + rest, r.data})
+			}
+		}
+		return nil
+	}
+	resources, commit := b.resources, b.in.Commit
+	if b.style.plain() {
+		var applied bool
+		var err error
+		if resources, applied, err = b.overlay(); err != nil {
+			return err
+		}
+		if applied {
+			commit = "" // Fleet loses it, so the manifest id is the version of the generated chart
+		}
+		b.chartFiles = plainFiles(resources)
+	}
+	return b.generateChart(resources, commit)
+}
+
+// generateChart adds the Chart.yaml of a bundle without a chart.
+func (b *bundle) generateChart(resources []resource, commit string) error {
+	encoded := make([]v1alpha1.BundleResource, len(resources))
+	for i, r := range resources {
+		encoded[i] = r.BundleResource
+	}
+	id, err := ManifestID(encoded)
+	if err != nil {
+		return b.in.fail("", err.Error())
+	}
+	const shortCommit = 12
+	if len(commit) > shortCommit {
+		id = "git-" + commit[:shortCommit]
+	}
+	name := b.in.Name[strings.LastIndexByte(b.in.Name, '/')+1:]
+	data, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": "v0.0.0+" + id})
+	if err != nil {
+		return b.in.fail(chartFile, "it cannot be written as YAML")
+	}
+	b.chartFiles = append(b.chartFiles, file{chartDir + chartFile, data})
+	return nil
+}
+
+// plainFiles returns plain manifests as files of a chart. Helm renders those in templates/. Others are in raw-yaml/,
+// which Helm ignores. Left out are files that are not YAML or JSON, and files below a directory that is another bundle
+// or a chart.
+func plainFiles(resources []resource) []file {
+	var others []string
+	for _, r := range resources {
+		if base := path.Base(r.Name); strings.Contains(r.Name, "/") && (base == chartFile || isBundleFile(base)) {
+			others = append(others, path.Dir(r.Name)+"/")
+		}
+	}
+	var out []file
+	for _, r := range resources {
+		isOther := slices.ContainsFunc(others, func(dir string) bool { return strings.HasPrefix(r.Name, dir) })
+		if isOther || isBundleFile(r.Name) || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(r.Name)) {
+			continue
+		}
+		dir := chartDir
+		if !strings.HasPrefix(r.Name, templateDir) {
+			dir += rawDir
+		}
+		out = append(out, file{dir + r.Name, r.data})
+	}
+	return out
+}
+
+func isBundleFile(name string) bool { return name == "fleet.yaml" || name == "fleet.yml" }
+
+// smallRecord is the size, in bytes, of the parts of a record below which it does not come near the limit of a Secret,
+// even uncompressed: base64 adds a third.
+const smallRecord = 600 << 10
+
+// recordSize returns the approximate size, in bytes, of the release record in its Secret, and 0 for a record that is
+// far below the limit. It encodes the record like Helm (storage/driver, encodeRelease), with the annotations that
+// Fleet's agent adds to the chart. The times in it are invented.
+func (b *bundle) recordSize(values map[string]any) int {
+	size := len(b.manifest)
+	for _, f := range slices.Concat(b.chart.Templates, b.chart.Files) {
+		size += len(f.Data)
+	}
+	for _, h := range b.hooks {
+		size += len(h.Manifest)
+	}
+	if size < smallRecord {
+		return 0
+	}
+	m := b.chart.Metadata
+	m.Annotations = with(m.Annotations, fleet.BundleIDAnnotation, b.in.Name)
+	m.Annotations[fleet.AgentNamespaceAnnotation] = "cattle-fleet-system"
+	m.Annotations[fleet.KeepResourcesAnnotation] = "false"
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return 0
+	}
+	err = json.NewEncoder(z).Encode(&helm.Release{
+		Name: b.result.ReleaseName, Namespace: b.result.ReleaseNamespace, Version: b.in.Revision, Chart: b.chart,
+		Config:   values,
+		Manifest: b.manifest, Hooks: b.hooks, ApplyMethod: string(helm.ApplyMethodServerSideApply),
+		Info: &helm.Info{FirstDeployed: b.in.Now, LastDeployed: b.in.Now.Add(time.Second),
+			Status: releasecommon.StatusDeployed, Description: "Install complete"},
+	})
+	if err != nil || z.Close() != nil {
+		return 0
+	}
+	return base64.StdEncoding.EncodedLen(packed.Len())
 }

@@ -20,27 +20,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-// ClusterContext is the data of a Cluster for the templates in values.
-type ClusterContext struct {
-	Namespace, Name     string
-	Labels, Annotations map[string]string
-	// Values are the spec.templateValues of the Cluster, as JSON.
-	Values []byte
-}
-
 // labelPrefix begins a value that is replaced by a label of the cluster.
 const labelPrefix = "global.fleet.clusterLabels."
 
 // maxLabelDepth is the depth of values below which Fleet refuses to replace labels.
 const maxLabelDepth = 50
-
-// Others are other clusters that the bundle targets, and the Helm options that they share.
-type Others struct {
-	Helm     *v1alpha1.HelmOptions
-	Clusters []ClusterContext
-	// Outdated is true if the Bundle that exists targets them, and the GitRepo does not.
-	Outdated bool
-}
 
 // clusterValues evaluates the templates in the values of a fleet.yaml as Fleet's management cluster does. It adds gaps
 // and returns false if there are templates and the cluster is not known. Source: docs/fleet-behavior.md, 2.5.

@@ -121,3 +121,9 @@ func gunzip(data []byte, limit int) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// resource is a file of a bundle, encoded and decoded.
+type resource struct {
+	v1alpha1.BundleResource
+	data []byte
+}

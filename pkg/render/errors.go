@@ -6,11 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	chart "helm.sh/helm/v4/pkg/chart/v2"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -91,52 +88,4 @@ func LineOf(err error, text []byte) string {
 		line = min(line, 1+bytes.Count(bytes.TrimRight(text, " \t\r\n"), []byte("\n")))
 	}
 	return fmt.Sprintf(" (line %d)", line)
-}
-
-// plainReasons are the beginnings of those messages of the template engine that contain only types and names of fields.
-var plainReasons = []string{"nil pointer evaluating", "can't evaluate field", "wrong type for value",
-	"wrong number of args",
-	"function ", "undefined variable", "map has no entry for key", "unexpected ", "no template ", "range can't iterate",
-	"error calling include"}
-
-// templateError returns the line where a template failed, with the reason: a message of the template engine, or the
-// text of a call of fail or required in the chart. Values in it are hidden.
-func (b *bundle) templateError(err error) error {
-	text := strings.TrimSpace(err.Error())
-	reason := "the template failed"
-	last := text[strings.LastIndexByte(text, '\n')+1:]
-	for _, part := range append(strings.Split(last, ": "), last) {
-		part = strings.TrimSpace(part)
-		plain := slices.ContainsFunc(plainReasons, func(p string) bool { return strings.HasPrefix(part, p) })
-		if len(part) > 3 && (plain || inTemplates(b.chart, part)) {
-			return b.in.fail(templateLine.FindString(text), reason+": "+b.redact(part))
-		}
-	}
-	if at := placeEnd.FindAllStringIndex(last, -1); at != nil {
-		reason += ": " + b.hide(last[at[len(at)-1][1]:])
-	}
-	return b.in.fail(templateLine.FindString(text), reason)
-}
-
-// placeEnd is the end of the place in an error of the template engine: "execution error at (app/templates/a.yaml:1:3):
-// ", "at <fail .a>: ".
-var placeEnd = regexp.MustCompile(`\.\w+:\d+:\d+\): |>: `)
-
-// inTemplates reports whether a text is a string in the templates of a chart or of its dependencies.
-func inTemplates(ch *chart.Chart, s string) bool {
-	for _, t := range ch.Templates {
-		if bytes.Contains(t.Data, []byte(`"`+s+`"`)) || bytes.Contains(t.Data, []byte("`"+s+"`")) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(ch.Dependencies(), func(d *chart.Chart) bool { return inTemplates(d, s) })
-}
-
-// chartReason returns why Helm cannot load a chart. Helm's messages about YAML and JSON may quote the file.
-func (b *bundle) chartReason(err error) string {
-	text := err.Error()
-	if strings.Contains(text, "YAML") || strings.Contains(text, "yaml:") || strings.Contains(text, "JSON") {
-		return LineOf(err, nil)
-	}
-	return ": " + b.redact(text)
 }

@@ -12,45 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
-
-// Cluster answers the lookups of templates. Fleet's agent asks the cluster on which it renders.
-type Cluster interface {
-	Lookup(ctx context.Context, l Lookup) Found
-}
-
-// Lookup is a call of Helm's template function lookup. Without a name it requests all objects of a kind, in one
-// namespace or in all.
-type Lookup struct {
-	APIVersion, Kind, Namespace, Name string
-}
-
-// String names what is looked up: "secret web/db", "every secret in namespace web".
-func (l Lookup) String() string {
-	key := object.Ref{APIVersion: l.APIVersion, Kind: l.Kind, Namespace: l.Namespace, Name: l.Name}.Key()
-	switch {
-	case l.Name != "":
-		return key.String()
-	case l.Namespace != "":
-		return "every " + key.Type() + " in namespace " + l.Namespace
-	}
-	return "every " + key.Type()
-}
-
-// Found is the answer to a Lookup.
-type Found struct {
-	// Object is the object, or the list of objects with its items, as JSON. If it is empty, the function returns an
-	// empty map: nothing was found.
-	Object []byte `json:",omitempty"`
-	// Unknown is why the answer is not known, as the rest of a sentence that begins with what is looked up: ", which
-	// could not be read". The answer is then a gap. An object beside it is similar to the one of the cluster: its
-	// values are masked.
-	Unknown string `json:",omitempty"`
-	// Refused is the error with which Helm's function ends the template.
-	Refused string `json:",omitempty"`
-}
 
 // maxNamed is how many different lookups without an answer are named. A template may have a loop of them.
 const maxNamed = 10
@@ -152,30 +115,6 @@ func (b *bundle) learn(v map[string]any) {
 			}
 		})
 	}
-}
-
-// absent is a cluster without objects.
-type absent struct{}
-
-// Lookup implements Cluster.
-func (absent) Lookup(context.Context, Lookup) Found { return Found{} }
-
-// dryRun returns the error of the dry run that the agent makes before it writes, if lookups find nothing in it.
-// Source: docs/fleet-behavior.md, 2.6.
-func (b *bundle) dryRun(ctx context.Context) error {
-	if _, is := b.cluster.(absent); is || b.pass > 0 {
-		return nil
-	}
-	if !b.asked || b.dryRunAnswers() {
-		return nil
-	}
-	_, err := b.in.render(ctx, b.pass, absent{})
-	refused, ok := errors.AsType[*Error](err)
-	if !ok {
-		return nil
-	}
-	return b.in.fail(refused.File,
-		"the dry run of Fleet's agent, in which lookups find nothing, fails: "+refused.Reason)
 }
 
 // dryRunAnswers reports whether the dry run of the agent answers lookups. The agent does not find a call of lookup in

@@ -11,13 +11,10 @@ import (
 	"strings"
 	"unicode"
 
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
-
-// originAnnotation is the annotation in which Helm 4 keeps the file of a document during post-rendering. The file
-// decides the order of the manifest.
-const originAnnotation = "postrenderer.helm.sh/postrender-filename"
 
 // postRenderFiles runs the post-renderer as Helm 4 does: it merges all files into one stream, and splits and sorts the
 // result.
@@ -116,4 +113,22 @@ func (b *bundle) split(text string) []string {
 		}
 	}
 	return out
+}
+
+// sort separates hooks from manifests and sorts both in Helm's order.
+func (b *bundle) sort(files map[string]string) error {
+	for name, text := range files {
+		files[name] = strings.Join(b.split(text), "\n---\n")
+	}
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return b.in.fail("", "the rendered manifests cannot be sorted: a document is not a YAML object, or its "+
+			"metadata has a wrong type"+LineOf(err, nil))
+	}
+	var text strings.Builder
+	for _, m := range manifests {
+		text.WriteString("---\n# Source: " + m.Name + "\n" + m.Content + "\n")
+	}
+	b.manifest, b.hooks = text.String(), hooks
+	return nil
 }

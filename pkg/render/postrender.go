@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -204,4 +206,33 @@ func withoutMarker(document []byte) []byte {
 		return rest
 	}
 	return document
+}
+
+// originAnnotation is the annotation in which Helm 4 keeps the file of a document during post-rendering. The file
+// decides the order of the manifest.
+const originAnnotation = "postrenderer.helm.sh/postrender-filename"
+
+// scopes returns a function that tells whether a kind is cluster-scoped, if that is known from the input, the CRDs
+// among the objects, or the built-in kinds.
+func (b *bundle) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind) (scoped, known bool) {
+	stated := map[string]bool{}
+	for _, o := range objs {
+		if o.GetKind() != crdKind {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
+		stated[schema.GroupKind{Group: group, Kind: kind}.String()] = scope == "Cluster"
+	}
+	maps.Copy(stated, b.in.ClusterScoped)
+	return func(gk schema.GroupKind) (scoped, known bool) {
+		if scoped, known := stated[gk.String()]; known {
+			return scoped, true
+		}
+		if object.ClusterScoped(gk) {
+			return true, true
+		}
+		return false, len(scheme.Scheme.VersionsForGroupKind(gk)) > 0
+	}
 }

@@ -13,9 +13,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -42,31 +39,6 @@ func (b *bundle) readManifests() error {
 		err = cmp.Or(err, read(&res.CRDs, crd.Filename, string(crd.File.Data)))
 	}
 	return err
-}
-
-// scopes returns a function that tells whether a kind is cluster-scoped, if that is known from the input, the CRDs
-// among the objects, or the built-in kinds.
-func (b *bundle) scopes(objs []*unstructured.Unstructured) func(schema.GroupKind) (scoped, known bool) {
-	stated := map[string]bool{}
-	for _, o := range objs {
-		if o.GetKind() != crdKind {
-			continue
-		}
-		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
-		stated[schema.GroupKind{Group: group, Kind: kind}.String()] = scope == "Cluster"
-	}
-	maps.Copy(stated, b.in.ClusterScoped)
-	return func(gk schema.GroupKind) (scoped, known bool) {
-		if scoped, known := stated[gk.String()]; known {
-			return scoped, true
-		}
-		if object.ClusterScoped(gk) {
-			return true, true
-		}
-		return false, len(scheme.Scheme.VersionsForGroupKind(gk)) > 0
-	}
 }
 
 // compareRenderings returns the differences between two renderings of the same input.
