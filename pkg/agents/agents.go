@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -35,7 +36,7 @@ type Options struct {
 // It returns ErrNoFleet if there is none. For each name that is not found, there is a *evaluate.NotFoundError, beside
 // the report of the other ones, which is nil without any.
 func Of(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
-	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
+	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
 	if err != nil {
 		return nil, err
 	}

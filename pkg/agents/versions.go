@@ -8,13 +8,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Versions reads the versions of Kubernetes, and of Fleet's controller and agents.
 func Versions(ctx context.Context, src source.Source, o Options) (report.Source, []report.Gap, error) {
-	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
+	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
 	if err != nil {
 		return report.Source{}, nil, err
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -96,7 +96,7 @@ type Audit struct {
 	*evaluate.Result
 	Findings []check.Finding
 	// Secrets are the values that must not be shown.
-	Secrets *redact.Secrets
+	Secrets *secret.Values
 	// Kinds are the kinds of the source.
 	Kinds *source.Kinds
 	// Found are the names of the options, with what they stand for.
@@ -191,7 +191,7 @@ func (s *Standing) finish(ctx context.Context) (*Audit, error) {
 		return nil, err
 	}
 	r := s.reading
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: &r.Secrets.Secrets, Found: s.found, options: r.options,
+	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: r.Secrets, Found: s.found, options: r.options,
 		clusters: r.Clusters}
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {

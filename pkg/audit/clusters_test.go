@@ -16,8 +16,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -214,14 +214,14 @@ func TestClusterRepeatedSecrets(t *testing.T) {
 	}
 }
 
-// oneText is a redact.Document that is a text.
+// oneText is a secret.Document that is a text.
 type oneText string
 
 func (t oneText) Texts(f func(...string)) { f(string(t)) }
 
 func (oneText) Names(func(...string)) {}
 
-func (oneText) Published(*redact.Published) {}
+func (oneText) Published(*secret.Published) {}
 
 // TestClusterMisnamed gives clusters a name of another Cluster, and of none. The agent decides.
 func TestClusterMisnamed(t *testing.T) {

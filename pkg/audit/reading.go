@@ -18,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -58,7 +59,7 @@ func Read(ctx context.Context, src source.Source, o Options) (*Reading, error) {
 func ReadFleet(ctx context.Context, src source.Source, o Options) (*Reading, error) {
 	r := &Reading{options: o}
 	var err error
-	if r.Reader, err = collect.Open(ctx, src, &collect.Secrets{}, o.Progress); err != nil {
+	if r.Reader, err = collect.Open(ctx, src, &secret.Values{}, o.Progress); err != nil {
 		return nil, err
 	}
 	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)

@@ -12,9 +12,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -22,7 +22,7 @@ import (
 // Secrets. It lists all Secrets except release records once, and only where the report has a text to check. It does not
 // keep values that nothing quotes.
 func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
-	var quotes redact.Quotes
+	var quotes secret.Quotes
 	report.NewAudit(a.Result, a.Findings, a.options.Version).Texts(quotes.Add)
 	for _, d := range a.Deployments {
 		for i := range d.Objects {
@@ -35,24 +35,24 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	quotes.Add(texts...)
 	if quotes.Empty() {
 		// they are shorter than every value that is hidden
-		a.Secrets.Quotations.Searched(texts, func(redact.Place) string { return "" })
+		a.Secrets.Quotations.Searched(texts, func(secret.Place) string { return "" })
 		return nil, nil
 	}
 	covers, gaps, err := a.searchSecrets(ctx, &quotes)
-	a.Secrets.Quotations.Searched(texts, func(p redact.Place) string { return a.notRead(covers, p) })
+	a.Secrets.Quotations.Searched(texts, func(p secret.Place) string { return a.notRead(covers, p) })
 	return gaps, err
 }
 
 // Prepare does what the first finding of a later audit with the same Memory would wait for: it reads the Secrets.
 func (a *Audit) Prepare(ctx context.Context) error {
-	_, _, err := a.searchSecrets(ctx, &redact.Quotes{})
+	_, _, err := a.searchSecrets(ctx, &secret.Quotes{})
 	a.Secrets.Prepare()
 	return err
 }
 
 // searchSecrets adds the values of live Secrets that texts may quote. It returns which Secrets of each cluster were
 // read.
-func (a *Audit) searchSecrets(ctx context.Context, quotes *redact.Quotes) ([]source.Coverage, []source.Gap, error) {
+func (a *Audit) searchSecrets(ctx context.Context, quotes *secret.Quotes) ([]source.Coverage, []source.Gap, error) {
 	namespaces := knownNamespaces(a.Result)
 	public := publicWords(a.Kinds, namespaces)
 	for _, address := range a.Desired.Addresses() {
@@ -95,7 +95,7 @@ func valuesSecrets(all []*resolve.BundleDeployment, on *directory.Cluster) map[s
 
 // notRead returns why the Secrets of a place were not read; empty if they were. covers are the coverages of the
 // clusters.
-func (a *Audit) notRead(covers []source.Coverage, p redact.Place) string {
+func (a *Audit) notRead(covers []source.Coverage, p secret.Place) string {
 	if p.Cluster < 0 {
 		return "those of namespace " + p.Namespace + " on a cluster that was not read"
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -116,7 +116,7 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 	}
 	result := evaluate.NewResult(evaluate.Result{Whole: true, Desired: desiredStateOf(d.BundleDeployment),
 		Deployments: []*evaluate.BundleDeployment{d}})
-	return New(facts.New(result, &redact.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
+	return New(facts.New(result, &secret.Quotations{}), remedy.Commands{Audit: "kubectl fleetdoctor audit",
 		Adopt: "kubectl fleetdoctor adopt", Repair: "kubectl fleetdoctor repair",
 		Preflight: "kubectl fleetdoctor preflight", Kubectl: "kubectl",
 		Helm: "helm"}, nil)

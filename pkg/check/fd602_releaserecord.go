@@ -15,8 +15,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -230,7 +230,7 @@ func (in *pass) fleetsReleases(c *directory.Cluster) {
 		if ended := r.Status == release.StatusFailed || r.Status == release.StatusUninstalling; !ended && !r.Pending() {
 			continue
 		}
-		place := redact.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace}
+		place := secret.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace}
 		f := Finding{Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
 				in.Quote(r.Description, place))}

@@ -5,19 +5,16 @@ package collect
 import (
 	"context"
 	"encoding/base64"
-	"maps"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -185,24 +182,4 @@ func (k *kubeConfigs) kubeConfig(raw []byte) agentconfig.KubeConfig {
 	k.reader.Secrets.AddSecret(object.Content{"data": others})
 	k.reader.Secrets.AddKubeconfig(s.Data[agentconfig.KubeconfigKey])
 	return out
-}
-
-// AddKubeconfig adds the credentials in a kubeconfig. Its other parts are names and addresses.
-func (s *Secrets) AddKubeconfig(text []byte) {
-	var c struct {
-		Users []struct {
-			User map[string]any `json:"user"`
-		} `json:"users"`
-	}
-	if yaml.Unmarshal(text, &c) != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, u := range c.Users {
-		maps.DeleteFunc(u.User, func(key string, _ any) bool {
-			return !slices.Contains([]string{"token", "password", "client-key-data", "auth-provider"}, key)
-		})
-		redact.Leaves(u.User, s.AddPlain)
-	}
 }

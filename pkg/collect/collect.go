@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -34,7 +34,7 @@ type Reader struct {
 	Description source.Description
 	Kinds       *source.Kinds
 	// Secrets are the values of Secrets that were read. They must not be shown. The readers of one run share them.
-	Secrets *Secrets
+	Secrets *secret.Values
 
 	progress progress
 	answered answers
@@ -50,7 +50,7 @@ type answers struct {
 
 // Open prepares reading a source. The values of Secrets are added to secrets. report receives the progress from several
 // goroutines; it may be nil.
-func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(Progress)) (*Reader, error) {
+func Open(ctx context.Context, src source.Source, secrets *secret.Values, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src, Secrets: secrets}
 	r.progress.report = report
 	var err error
@@ -60,46 +60,6 @@ func Open(ctx context.Context, src source.Source, secrets *Secrets, report func(
 	}
 	r.Kinds, err = src.Kinds(ctx)
 	return r, err
-}
-
-// Secrets collects the values that must not be shown. It is safe for concurrent use.
-type Secrets struct {
-	mu sync.Mutex
-	redact.Secrets
-}
-
-// AddSecret adds the values of a Secret, as decoded JSON; nil adds nothing.
-func (s *Secrets) AddSecret(c object.Content) {
-	if c == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Secrets.AddSecret(c)
-}
-
-// AddQuoted adds the values of a Secret that the document may quote.
-func (s *Secrets) AddQuoted(c object.Content, q *redact.Quotes, except map[string]bool, helmValues bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Secrets.AddQuoted(c, q, except, helmValues)
-}
-
-// AddText adds a text from a Secret.
-func (s *Secrets) AddText(text []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Secrets.AddText(text)
-}
-
-// AddRaw adds the values of Secrets, given as JSON. It ignores a Secret that cannot be decoded, because its values
-// cannot be shown either.
-func (s *Secrets) AddRaw(secrets [][]byte) {
-	for _, raw := range secrets {
-		if c, _, err := object.Decode(raw); err == nil {
-			s.AddSecret(c)
-		}
-	}
 }
 
 // list lists objects and counts them as progress. An error of decode means that an object could not be decoded. Any

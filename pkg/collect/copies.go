@@ -17,7 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -170,14 +170,14 @@ func (d *digests) add(o source.Object) error {
 
 // masks reports whether data, as dataOf returns them, have a mask of a snapshot.
 func masks(data []byte) bool {
-	inBase64 := base64.StdEncoding.EncodeToString([]byte(redact.MaskPrefix + "0"))
+	inBase64 := base64.StdEncoding.EncodeToString([]byte(secret.MaskPrefix + "0"))
 	// the bytes of the prefix alone
-	return bytes.Contains(data, []byte(redact.MaskPrefix)) || bytes.Contains(data, []byte(inBase64[:6]))
+	return bytes.Contains(data, []byte(secret.MaskPrefix)) || bytes.Contains(data, []byte(inBase64[:6]))
 }
 
 // dataOf returns the data of a Secret or ConfigMap as JSON with keys in order; ok is false if they may not be the data
 // on the cluster.
-func dataOf(raw []byte, secret, captured bool) (data []byte, ok bool) {
+func dataOf(raw []byte, ofSecret, captured bool) (data []byte, ok bool) {
 	var o struct {
 		Data       map[string]string `json:"data"`
 		BinaryData map[string][]byte `json:"binaryData"`
@@ -185,12 +185,12 @@ func dataOf(raw []byte, secret, captured bool) (data []byte, ok bool) {
 	var s struct {
 		Data map[string][]byte `json:"data"`
 	}
-	if secret {
+	if ofSecret {
 		if object.Into(raw, &s) != nil {
 			return nil, false
 		}
 		for _, v := range s.Data {
-			if captured && redact.Masked(v) {
+			if captured && secret.Masked(v) {
 				return nil, false
 			}
 		}

@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -309,10 +309,10 @@ func (x *lookups) masked(c object.Content) bool {
 		return c["data"] != nil
 	case x.reader.Description.Unmasked != nil:
 		masked := false
-		redact.Leaves(c, func(text string) { masked = masked || strings.Contains(text, redact.MaskPrefix) })
+		secret.Leaves(c, func(text string) { masked = masked || strings.Contains(text, secret.MaskPrefix) })
 		return masked
 	}
-	return isSecret(c) && redact.MaskedSecret(c)
+	return isSecret(c) && secret.MaskedSecret(c)
 }
 
 func encode(c object.Content) render.Found {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -69,7 +69,7 @@ func (s *lookupSource) List(ctx context.Context, q source.Query, yield func(sour
 
 func openLookups(t *testing.T, s *lookupSource) (*Reader, *lookups) {
 	t.Helper()
-	r, err := Open(t.Context(), s, &Secrets{}, nil)
+	r, err := Open(t.Context(), s, &secret.Values{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,4 +198,4 @@ type texts []string
 
 func (t texts) Texts(f func(...string))   { f(t...) }
 func (texts) Names(func(...string))       {}
-func (texts) Published(*redact.Published) {}
+func (texts) Published(*secret.Published) {}

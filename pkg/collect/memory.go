@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // SecretMemory remembers how the values of Secrets begin, so that only those Secrets are read again that a document may
@@ -19,18 +19,18 @@ type SecretMemory struct {
 type rememberedSecret struct {
 	version    string
 	helmValues bool
-	beginnings redact.Beginnings
+	beginnings secret.Beginnings
 }
 
 // search is one search of all Secrets. What it does not find does not exist any more.
 type search struct {
 	memory     *SecretMemory
-	quotes     *redact.Quotes
+	quotes     *secret.Quotes
 	helmValues map[string]bool // as in QuotedOptions
 	found      map[types.NamespacedName]rememberedSecret
 }
 
-func newSearch(m *SecretMemory, quotes *redact.Quotes, helmValues map[string]bool) *search {
+func newSearch(m *SecretMemory, quotes *secret.Quotes, helmValues map[string]bool) *search {
 	return &search{m, quotes, helmValues, map[types.NamespacedName]rememberedSecret{}}
 }
 
@@ -56,7 +56,7 @@ func (s *search) mayQuote(m *object.Meta, content object.Content, helmValues boo
 	if s.memory == nil {
 		return true
 	}
-	beginnings := redact.BeginningsOf(content, helmValues)
+	beginnings := secret.BeginningsOf(content, helmValues)
 	id := types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}
 	s.found[id] = rememberedSecret{m.Metadata.ResourceVersion, helmValues, beginnings}
 	return s.quotes.MayQuote(beginnings)

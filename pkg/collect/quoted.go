@@ -7,15 +7,15 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // QuotedOptions select the values of Secrets that must not be shown.
 type QuotedOptions struct {
 	// Quotes are the texts of the document.
-	Quotes *redact.Quotes
+	Quotes *secret.Quotes
 	// Except are values that are not secret.
 	Except map[string]bool
 	// HelmValues are the Secrets ("namespace/name") that valuesFrom of a bundle names.
@@ -55,7 +55,7 @@ func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Cov
 		if search.mayQuote(meta, content, helmValues) {
 			r.Secrets.AddQuoted(content, o.Quotes, o.Except, helmValues)
 		}
-		if r.Description.Partial() && redact.MaskedSecret(content) {
+		if r.Description.Partial() && secret.MaskedSecret(content) {
 			masked[m.Namespace] = true
 		}
 		return nil

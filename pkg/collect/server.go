@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -101,7 +102,7 @@ func (q *asking) answer(ctx context.Context, o evaluate.Question) (evaluate.Answ
 type asking struct {
 	server    Server
 	evaluator *evaluate.Evaluator
-	secrets   *Secrets
+	secrets   *secret.Values
 	check     ServerCheck
 	mu        sync.Mutex // guards allowed
 	allowed   map[string]func() (bool, error)

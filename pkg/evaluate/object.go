@@ -17,8 +17,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -171,10 +171,10 @@ func (c *cell) incomparable(diffs []compare.Difference) string {
 // liveMasked reports whether the live side of a difference has a mask.
 func liveMasked(d compare.Difference) bool {
 	masked := false
-	redact.Leaves(d.Live, func(text string) {
+	secret.Leaves(d.Live, func(text string) {
 		plain, err := base64.StdEncoding.DecodeString(text)
-		inSecret := err == nil && strings.HasPrefix(string(plain), redact.MaskPrefix)
-		masked = masked || inSecret || strings.Contains(text, redact.MaskPrefix)
+		inSecret := err == nil && strings.HasPrefix(string(plain), secret.MaskPrefix)
+		masked = masked || inSecret || strings.Contains(text, secret.MaskPrefix)
 	})
 	return masked
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // valueOf returns a value of a difference in the form that may be shown.
@@ -75,8 +75,8 @@ func dataOf(c object.Content, into map[string]bool) {
 // repeats reports whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word
 // that equals a value of any length. Package redact hides longer values within a text.
 func repeats(v any, held map[string]bool) bool {
-	found := redact.SecretIn(v) != nil
-	redact.Leaves(v, func(text string) {
+	found := secret.SecretIn(v) != nil
+	secret.Leaves(v, func(text string) {
 		words := strings.FieldsFunc(text, func(r rune) bool {
 			return unicode.IsSpace(r) ||
 				strings.ContainsRune(`=:,;"'{}[]()`, r)

@@ -11,9 +11,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
@@ -94,7 +94,7 @@ func invented() *report.Repair {
 		}
 		a.Objects = append(a.Objects, o)
 	}
-	return a.Redacted(&redact.Secrets{})
+	return a.Redacted(&secret.Values{})
 }
 
 // repaired is the result of a plan: one object changed in the meantime, and one deployment is not ready yet.
@@ -107,7 +107,7 @@ func repaired(plan *report.Repair) *report.Repair {
 	last.Outcome, last.Message = report.OutcomeChanged, "it was deleted in the meantime"
 	plan.Deployments = []report.RepairedDeployment{{Namespace: "cluster-one", Name: "guestbook",
 		Before: report.Counts{Desired: 5, Ready: 1}, After: report.Counts{Desired: 5, Ready: 4, NotReady: 1}}}
-	return plan.Redacted(&redact.Secrets{})
+	return plan.Redacted(&secret.Values{})
 }
 
 func showAdoption(t *testing.T, a *report.Repair, format string, o printers.Options) string {

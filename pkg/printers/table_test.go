@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
@@ -43,7 +43,7 @@ func finished(a *report.Audit) *report.Audit {
 			y.BundleDeployment),
 			x.Object.Compare(y.Object), cmp.Compare(x.Message, y.Message))
 	})
-	return a.Redacted(&redact.Secrets{})
+	return a.Redacted(&secret.Values{})
 }
 
 // tableOf returns the lines of the details of a report on a terminal of 100 columns.

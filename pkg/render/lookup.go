@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // maxNamed is how many different lookups without an answer are named. A template may have a loop of them.
@@ -103,11 +103,11 @@ func (b *bundle) learn(v map[string]any) {
 		items = []any{v}
 	}
 	for _, item := range items {
-		secret, _ := item.(map[string]any)
-		if secret["kind"] != secretKind.Kind || secret["apiVersion"] != secretKind.Version {
+		content, _ := item.(map[string]any)
+		if content["kind"] != secretKind.Kind || content["apiVersion"] != secretKind.Version {
 			continue
 		}
-		redact.Leaves(secret["data"], func(text string) {
+		secret.Leaves(content["data"], func(text string) {
 			decoded, _ := base64.StdEncoding.DecodeString(text)
 			b.learned = append(b.learned, text, strings.TrimSpace(string(decoded)))
 			for line := range strings.Lines(string(decoded)) {

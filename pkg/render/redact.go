@@ -12,7 +12,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")
@@ -41,13 +41,13 @@ func (b *bundle) hide(text string) string {
 		return "the reason is not shown"
 	}
 	all := append(b.secrets(), b.learned...)
-	redact.Leaves(values, func(v string) { all = append(all, v) })
+	secret.Leaves(values, func(v string) { all = append(all, v) })
 	var found []string
 	for _, v := range all {
 		if len(v) < shortest {
 			continue
 		}
-		found = append(found, redact.Forms(v)...)
+		found = append(found, secret.Forms(v)...)
 		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
 			found = append(found, string(decoded))
 		}
@@ -80,9 +80,9 @@ func (b *bundle) secrets() []string {
 				continue
 			}
 			if v["kind"] == "Secret" {
-				redact.Leaves([]any{v["data"], v["stringData"]}, func(s string) { out = append(out, s) })
+				secret.Leaves([]any{v["data"], v["stringData"]}, func(s string) { out = append(out, s) })
 			}
-			redact.Leaves(v["secretGenerator"], func(s string) {
+			secret.Leaves(v["secretGenerator"], func(s string) {
 				_, literal, _ := strings.Cut(s, "=")
 				out = append(append(out, literal), b.linesOf(s)...)
 			})

@@ -18,9 +18,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -114,7 +114,7 @@ func key(r object.Ref) string {
 	return r.APIVersion + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
-func (want expectedPlan) check(t *testing.T, items []repair.Item, secrets *redact.Secrets) {
+func (want expectedPlan) check(t *testing.T, items []repair.Item, secrets *secret.Values) {
 	t.Helper()
 	objects, overwrites := map[string]string{}, map[string][]string{}
 	for _, i := range items {

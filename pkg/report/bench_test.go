@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // BenchmarkRedacted redacts the report of 50,000 objects in 500 bundle deployments, of which every tenth is modified.
 func BenchmarkRedacted(b *testing.B) {
 	const deployments, objects = 500, 100
-	var secrets redact.Secrets
+	var secrets secret.Values
 	secrets.AddPlain("invented-password")
 	a := &Audit{}
 	for i := range deployments {

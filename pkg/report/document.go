@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -174,7 +174,7 @@ func (a *Audit) countFindings() map[string][]string {
 }
 
 // Redacted returns a copy in which secrets are hidden.
-func (a *Audit) Redacted(s *redact.Secrets) *Audit { return redacted(s, a, a.sentences) }
+func (a *Audit) Redacted(s *secret.Values) *Audit { return redacted(s, a, a.sentences) }
 
 // Texts calls add with each text in which secrets are hidden.
 func (a *Audit) Texts(add func(...string)) { document{of: a}.Texts(add) }
@@ -183,7 +183,7 @@ func (a *Audit) Texts(add func(...string)) { document{of: a}.Texts(add) }
 var ownSentences = map[string]bool{"FD101": true, "FD104": true, "FD105": true, "FD107": true, "FD111": true}
 
 // sentences adds the sentences of an audit that this program wrote.
-func (a *Audit) sentences(p *redact.Published) {
+func (a *Audit) sentences(p *secret.Published) {
 	paths := map[object.Ref][]string{}
 	for _, bd := range a.BundleDeployments {
 		p.Sentence("bundle deployment "+bd.Key()+"\x00release "+bd.Release+"\x00cluster "+bd.Cluster, nil)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // KindPreflight is the kind of a Preflight.
@@ -105,7 +105,7 @@ type PreflightItem struct {
 }
 
 // Redacted returns a complete copy of the document, sorted and with its summary, in which secrets are hidden.
-func (p *Preflight) Redacted(s *redact.Secrets) *Preflight {
+func (p *Preflight) Redacted(s *secret.Values) *Preflight {
 	sorted := *p
 	sorted.BundleDeployments = slices.SortedFunc(slices.Values(p.BundleDeployments), func(x, y Rollout) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // redacted returns a copy of a document in which secrets are hidden. sentences adds sentences of the document that this
 // program wrote.
-func redacted[T any](s *redact.Secrets, d *T, sentences func(*redact.Published)) *T {
+func redacted[T any](s *secret.Values, d *T, sentences func(*secret.Published)) *T {
 	replace := s.Redactor(document{d, sentences})
 	masks := masks{}
 	return replaced(d, func(u use, text string) string {
@@ -46,13 +46,13 @@ func (m masks) mask(v Value) Value {
 	return evaluate.Masked(mask)
 }
 
-// document implements redact.Document.
+// document implements secret.Document.
 type document struct {
 	of        any // a pointer to a document
-	sentences func(*redact.Published)
+	sentences func(*secret.Published)
 }
 
-// Texts implements redact.Document.
+// Texts implements secret.Document.
 func (d document) Texts(add func(...string)) {
 	read(d.of, func(u use, text string) {
 		if u == usePointer {
@@ -62,13 +62,13 @@ func (d document) Texts(add func(...string)) {
 	}, redactedUses...)
 }
 
-// Names implements redact.Document.
+// Names implements secret.Document.
 func (d document) Names(add func(...string)) {
 	read(d.of, func(_ use, text string) { add(text) }, useName)
 }
 
-// Published implements redact.Document.
-func (d document) Published(p *redact.Published) {
+// Published implements secret.Document.
+func (d document) Published(p *secret.Published) {
 	read(d.of, func(_ use, text string) { p.Sentence(text, nil) }, useWord)
 	read(d.of, func(_ use, text string) { p.Path(text) }, usePath)
 	if d.sentences != nil {

@@ -5,7 +5,7 @@ package report
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // The kinds of a Repair: of the verb adopt, and of the verb repair.
@@ -146,7 +146,7 @@ type RepairedDeployment struct {
 }
 
 // Redacted returns a complete copy of the document, with its summary, in which secrets are hidden.
-func (a *Repair) Redacted(s *redact.Secrets) *Repair {
+func (a *Repair) Redacted(s *secret.Values) *Repair {
 	out := redacted(s, a, nil)
 	out.APIVersion = APIVersion
 	complete(out)

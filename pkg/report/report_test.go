@@ -18,8 +18,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -91,7 +91,7 @@ func TestNewAudit(t *testing.T) {
 	var first string
 	for seed := range uint64(20) {
 		result, findings := unsorted(rand.New(rand.NewPCG(seed, 1)))
-		a := NewAudit(result, findings, "").Redacted(&redact.Secrets{})
+		a := NewAudit(result, findings, "").Redacted(&secret.Values{})
 		raw, err := json.MarshalIndent(a, "", " ")
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestNewAudit(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	nothing := &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}
 	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: nothing}, nil, "").
-		Redacted(&redact.Secrets{}))
+		Redacted(&secret.Values{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func TestEmpty(t *testing.T) {
 
 // TestRedactedCopies checks that Redacted does not change its receiver.
 func TestRedactedCopies(t *testing.T) {
-	const secret = "invented-secret-value"
-	var secrets redact.Secrets
-	secrets.AddPlain(secret)
-	a := &Audit{Findings: []Finding{{Message: secret, Evidence: []string{secret}}}, Gaps: []Gap{{What: secret}},
-		Notes: []string{secret},
-		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret,
-			Differences: []Difference{{Path: ".a", Live: evaluate.Plain(secret)}}}}}}}
+	const planted = "invented-secret-value"
+	var secrets secret.Values
+	secrets.AddPlain(planted)
+	a := &Audit{Findings: []Finding{{Message: planted, Evidence: []string{planted}}}, Gaps: []Gap{{What: planted}},
+		Notes: []string{planted},
+		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: planted,
+			Differences: []Difference{{Path: ".a", Live: evaluate.Plain(planted)}}}}}}}
 	before, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
@@ -154,13 +154,13 @@ func TestRedactedCopies(t *testing.T) {
 // TestValue checks how a value is printed. A secret is never printed, even before the report is redacted, and by no
 // verb of fmt.
 func TestValue(t *testing.T) {
-	const secret = "invented-secret-value"
-	v := evaluate.Secret(secret)
+	const planted = "invented-secret-value"
+	v := evaluate.Secret(planted)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
-		if s := fmt.Sprintf(format, v); strings.Contains(s, secret) {
+		if s := fmt.Sprintf(format, v); strings.Contains(s, planted) {
 			t.Errorf("%s shows it: %s", format, s)
 		}
-		if s := fmt.Sprintf(format, Difference{Path: ".a", Desired: v}); strings.Contains(s, secret) {
+		if s := fmt.Sprintf(format, Difference{Path: ".a", Desired: v}); strings.Contains(s, planted) {
 			t.Errorf("%s shows it in a difference: %s", format, s)
 		}
 	}
@@ -202,13 +202,13 @@ func TestSecrets(t *testing.T) {
 		"as JSON, HTML not escaped":       `p@ss\"w\\rd/<&>~?~?ü`,
 		"twice":                           value + value, "at the end of a word": "user:" + value,
 	} {
-		for name, add := range map[string]func(*redact.Secrets){
-			"in the clear": func(x *redact.Secrets) { x.AddPlain(value) },
-			"as stored": func(x *redact.Secrets) {
+		for name, add := range map[string]func(*secret.Values){
+			"in the clear": func(x *secret.Values) { x.AddPlain(value) },
+			"as stored": func(x *secret.Values) {
 				x.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString(b)}})
 			},
 		} {
-			var secrets redact.Secrets
+			var secrets secret.Values
 			add(&secrets)
 			a := hidden(&secrets, "before "+s+" after")
 			if strings.Contains(a, s) || !strings.Contains(a, "before ") || !strings.Contains(a, " after") {
@@ -221,7 +221,7 @@ func TestSecrets(t *testing.T) {
 // TestSecretsTrimmed checks that a value that ends with a newline, such as that of `echo x | base64`, is also hidden
 // without the newline.
 func TestSecretsTrimmed(t *testing.T) {
-	var secrets redact.Secrets
+	var secrets secret.Values
 	value := base64.StdEncoding.EncodeToString([]byte("hunter22\n"))
 	secrets.AddSecret(map[string]any{"data": map[string]any{"key": value}})
 	if got := hidden(&secrets, "login with hunter22 was refused"); strings.Contains(got, "hunter22") {
@@ -231,7 +231,7 @@ func TestSecretsTrimmed(t *testing.T) {
 
 // TestSecretsShort checks that values of a few letters are not hidden in text, because they are frequent words.
 func TestSecretsShort(t *testing.T) {
-	var secrets redact.Secrets
+	var secrets secret.Values
 	for _, s := range []string{"", "1", "true", "admin"} {
 		secrets.AddPlain(s)
 		secrets.AddSecret(map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(s))}})
@@ -242,32 +242,32 @@ func TestSecretsShort(t *testing.T) {
 }
 
 // hidden returns a text of a finding in a redacted report.
-func hidden(s *redact.Secrets, text string) string {
+func hidden(s *secret.Values, text string) string {
 	a := &Audit{Findings: []Finding{{Evidence: []string{text}}}}
 	return a.Redacted(s).Findings[0].Evidence[0]
 }
 
 // TestHidden checks that secrets are hidden in each text of a report that can quote the cluster.
 func TestHidden(t *testing.T) {
-	const secret = "invented-secret-value"
-	var secrets redact.Secrets
-	secrets.AddPlain(secret)
+	const planted = "invented-secret-value"
+	var secrets secret.Values
+	secrets.AddPlain(planted)
 	a := &Audit{
-		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: secret, Differences: []Difference{
-			{Path: ".a", Desired: evaluate.Plain(secret),
-				Live: evaluate.Plain(map[string]any{secret: []any{secret, int64(1), nil}}), Note: secret,
-				Manager: secret}}}}}},
-		Findings: []Finding{{Message: secret, Evidence: []string{secret}, Remediation: secret,
-			Remedies: []Remedy{{Text: secret, Command: secret}}}},
-		Gaps:  []Gap{{What: secret, Reason: secret, Effect: secret}},
-		Notes: []string{secret},
+		BundleDeployments: []BundleDeployment{{Resources: []Resource{{Message: planted, Differences: []Difference{
+			{Path: ".a", Desired: evaluate.Plain(planted),
+				Live: evaluate.Plain(map[string]any{planted: []any{planted, int64(1), nil}}), Note: planted,
+				Manager: planted}}}}}},
+		Findings: []Finding{{Message: planted, Evidence: []string{planted}, Remediation: planted,
+			Remedies: []Remedy{{Text: planted, Command: planted}}}},
+		Gaps:  []Gap{{What: planted, Reason: planted, Effect: planted}},
+		Notes: []string{planted},
 	}
 	raw, err := json.MarshalIndent(a.Redacted(&secrets), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.SplitSeq(string(raw), "\n") {
-		if strings.Contains(line, secret) {
+		if strings.Contains(line, planted) {
 			t.Errorf("not hidden: %s", strings.TrimSpace(line))
 		}
 	}
@@ -293,31 +293,31 @@ func TestWho(t *testing.T) {
 // TestUnstatedSecrets checks that the value of a Secret that no bundle states does not hide text of the program itself,
 // and that it is hidden in values, messages and paths that quote it.
 func TestUnstatedSecrets(t *testing.T) {
-	const secret = "invented-secret-value"
+	const planted = "invented-secret-value"
 	build := func() *Audit {
 		return &Audit{
 			BundleDeployments: []BundleDeployment{{Namespace: "c", Name: "bbb", Release: "web/bbb:1",
 				Resources: []Resource{
 					{Ref: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"}, Message: "the value is " +
-						secret,
+						planted,
 						Differences: []Difference{
-							{Path: ".data.a", Live: evaluate.Plain(secret), Time: "2026-01-01T00:00:00Z"},
-							{Path: ".data." + secret, Manager: secret}}}}}},
+							{Path: ".data.a", Live: evaluate.Plain(planted), Time: "2026-01-01T00:00:00Z"},
+							{Path: ".data." + planted, Manager: planted}}}}}},
 			Findings: []Finding{
 				{Code: "FD101", Message: "configmap web/gone is not on the cluster",
 					Evidence:    []string{"it is in the manifest of release web/bbb:1"},
 					Remediation: "deploy the bundle again"},
 				{Code: "FD104", Object: object.Ref{Kind: "ConfigMap", Namespace: "web", Name: "cfg"},
-					Message: "configmap web/cfg differs in .data.a, .data." + secret, Evidence: []string{secret}}}}
+					Message: "configmap web/cfg differs in .data.a, .data." + planted, Evidence: []string{planted}}}}
 	}
-	data := map[string]any{"real": secret}
+	data := map[string]any{"real": planted}
 	for _, v := range []string{"is not on the cluster", "differs in", "configmap web/gone", "release web/bbb:1",
 		".data.a", "2026-01-01T00:00:00Z", "again"} {
 		data[v] = v
 	}
-	var secrets redact.Secrets
+	var secrets secret.Values
 	a := build()
-	var quotes redact.Quotes
+	var quotes secret.Quotes
 	a.Texts(quotes.Add)
 	secrets.AddQuoted(map[string]any{"stringData": data}, &quotes, nil, false)
 	a = a.Redacted(&secrets)
@@ -325,11 +325,11 @@ func TestUnstatedSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(raw), secret) {
+	if strings.Contains(string(raw), planted) {
 		t.Errorf("the value is shown: %s", raw)
 	}
-	var only redact.Secrets
-	only.AddPlain(secret)
+	var only secret.Values
+	only.AddPlain(planted)
 	clean := build().Redacted(&only)
 	if diff := cmp.Diff(clean.Findings, a.Findings); diff != "" {
 		t.Errorf("a Secret that no bundle states hides text (-want +got):\n%s", diff)
@@ -342,7 +342,7 @@ func TestUnstatedSecrets(t *testing.T) {
 
 // TestSecretsEscaped checks that a value is hidden in the escapes of other programs.
 func TestSecretsEscaped(t *testing.T) {
-	var secrets redact.Secrets
+	var secrets secret.Values
 	secrets.AddPlain(`p4ss/W0rd+x&y<z>q's!(e)*`)
 	for name, text := range map[string]string{
 		"Python":            `p4ss/W0rd%2Bx%26y%3Cz%3Eq%27s%21%28e%29%2A`,
@@ -365,7 +365,7 @@ func TestSecretsEscaped(t *testing.T) {
 // TestPointerRedacted checks that a map key which is the value of a Secret is not shown in a pointer, in which it can
 // be escaped.
 func TestPointerRedacted(t *testing.T) {
-	var secrets redact.Secrets
+	var secrets secret.Values
 	secrets.AddPlain("hunter/2~x")
 	a := &Audit{BundleDeployments: []BundleDeployment{{Resources: []Resource{{Differences: []Difference{
 		{Path: ".data.hunter/2~x", Pointer: "/data/hunter~12~0x"}, {Path: ".data[0]",

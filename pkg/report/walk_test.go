@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // redactedDocuments are the types of the documents that are redacted. The other documents have no texts of the cluster.
@@ -56,25 +56,25 @@ func untagged(t *testing.T, of reflect.Type, path string, u use) []string {
 
 // TestEveryUse fills each string of each document with a value of a Secret, and checks where the copy still has it.
 func TestEveryUse(t *testing.T) {
-	const secret = "invented-secret-value"
+	const planted = "invented-secret-value"
 	for _, d := range redactedDocuments {
 		t.Run(d.Name(), func(t *testing.T) {
 			document := reflect.New(d)
-			fill(document.Elem(), secret)
-			out := hideIn(t, document.Interface(), secret)
-			checkUses(t, out.Elem(), d.Name(), "", secret)
+			fill(document.Elem(), planted)
+			out := hideIn(t, document.Interface(), planted)
+			checkUses(t, out.Elem(), d.Name(), "", planted)
 		})
 	}
 }
 
 // hideIn returns a redacted copy of a document, and checks that the document did not change.
-func hideIn(t *testing.T, document any, secret string) reflect.Value {
+func hideIn(t *testing.T, document any, planted string) reflect.Value {
 	t.Helper()
 	before, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hide := func(_ use, text string) string { return strings.ReplaceAll(text, secret, "***") }
+	hide := func(_ use, text string) string { return strings.ReplaceAll(text, planted, "***") }
 	mask := func(Value) Value { return evaluate.Masked("***1") }
 	var out any
 	switch d := document.(type) {
@@ -119,7 +119,7 @@ func fill(v reflect.Value, text string) {
 }
 
 // checkUses checks that the strings with some uses have no secret, and that the others still have it.
-func checkUses(t *testing.T, v reflect.Value, path string, u use, secret string) {
+func checkUses(t *testing.T, v reflect.Value, path string, u use, planted string) {
 	t.Helper()
 	if value, ok := v.Addr().Interface().(*Value); ok {
 		if value.Shown() != "***" {
@@ -129,20 +129,20 @@ func checkUses(t *testing.T, v reflect.Value, path string, u use, secret string)
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if hidden := slices.Contains(redactedUses, u); hidden == strings.Contains(v.String(), secret) {
+		if hidden := slices.Contains(redactedUses, u); hidden == strings.Contains(v.String(), planted) {
 			t.Errorf("%s with the use %q is %q", path, u, v.String())
 		}
 	case reflect.Slice:
-		checkUses(t, v.Index(0), path, u, secret)
+		checkUses(t, v.Index(0), path, u, planted)
 	case reflect.Pointer:
-		checkUses(t, v.Elem(), path, u, secret)
+		checkUses(t, v.Elem(), path, u, planted)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			checkUses(t, v.Field(i), path+"."+f.Name, cmp.Or(use(f.Tag.Get("text")), u), secret)
+			checkUses(t, v.Field(i), path+"."+f.Name, cmp.Or(use(f.Tag.Get("text")), u), planted)
 		}
 	case reflect.Interface:
-		if raw, err := json.Marshal(v.Interface()); err != nil || strings.Contains(string(raw), secret) {
+		if raw, err := json.Marshal(v.Interface()); err != nil || strings.Contains(string(raw), planted) {
 			t.Errorf("%s is %s, error %v", path, raw, err)
 		}
 	}
@@ -151,7 +151,7 @@ func checkUses(t *testing.T, v reflect.Value, path string, u use, secret string)
 // TestOptional checks that a gap stays optional in a redacted document.
 func TestOptional(t *testing.T) {
 	a := &Audit{Gaps: []Gap{{What: "listing Secrets", Reason: "Forbidden", Optional: true}}}
-	if out := a.Redacted(&redact.Secrets{}); Undecided(out.Gaps) != "" {
+	if out := a.Redacted(&secret.Values{}); Undecided(out.Gaps) != "" {
 		t.Errorf("the gap became %+v", out.Gaps[0])
 	}
 }

@@ -5,7 +5,7 @@ package report
 import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // KindWhy is the kind of a Why.
@@ -109,6 +109,6 @@ func (w *Why) Complete() {
 }
 
 // Redacted returns a copy in which secrets are hidden.
-func (w *Why) Redacted(s *redact.Secrets) *Why { return redacted(s, w, nil) }
+func (w *Why) Redacted(s *secret.Values) *Why { return redacted(s, w, nil) }
 
 func (c *WhyCause) follow() { c.Next = first(c.Remedies) }

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -111,12 +111,12 @@ func (t *taking) capture(ref object.Ref, content map[string]any, partial bool) (
 	if masks.HasSecret() {
 		t.masked++
 	}
-	out, err := mask.Encode(content)
+	out, err := secret.EncodeJSON(content)
 	return t.hideIDs(out), err == nil
 }
 
 // captureRecord returns the captured Secret of a release record.
-func (t *taking) captureRecord(name release.Name, masks *mask.Object, content map[string]any) map[string]any {
+func (t *taking) captureRecord(name release.Name, masks *secret.ObjectMask, content map[string]any) map[string]any {
 	data, _ := content["data"].(map[string]any)
 	text, _ := data[release.DataKey].(string)
 	value, err := base64.StdEncoding.DecodeString(text)
@@ -167,7 +167,7 @@ func environmentHash(content map[string]any) string {
 
 // whole returns an object as decoded JSON, with its apiVersion, kind and managedFields, which a source may keep apart.
 func whole(o source.Object) (content map[string]any, ok bool) {
-	if content, ok = mask.Decode(o.Raw); !ok {
+	if content, ok = secret.DecodeJSON(o.Raw); !ok {
 		return nil, false
 	}
 	content["apiVersion"], content["kind"] = o.Kind.ToAPIVersionAndKind()

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
 
@@ -331,7 +331,7 @@ func typed(content map[string]any, into any) (map[string]any, error) {
 	if raw, err = json.Marshal(into); err != nil {
 		return nil, err
 	}
-	out, _ := mask.Decode(raw)
+	out, _ := secret.DecodeJSON(raw)
 	return out, nil
 }
 

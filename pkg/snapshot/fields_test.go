@@ -18,7 +18,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
@@ -114,7 +114,7 @@ func TestEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		environment := environmentOf(content, key)
-		mask.New([]byte("key")).Object(key).Mask(content)
+		secret.NewMasker([]byte("key")).Object(key).Mask(content)
 		environment.restore(content)
 		raw, err := json.Marshal(content)
 		if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // releaseRecord returns the captured part of a Helm release record, given as the value of its Secret: the name and the
 // state of the release, Fleet's annotations of its chart, and the objects of its manifest as the fields of them are
 // captured. Of an earlier revision, it has the metadata of the objects.
-func (t *taking) releaseRecord(name release.Name, masks *mask.Object, value string) string {
+func (t *taking) releaseRecord(name release.Name, masks *secret.ObjectMask, value string) string {
 	if unpacked := release.UnpackedSize([]byte(value)); unpacked > release.MostUnpacked(len(value)) {
 		return t.unreadable(name, source.Unreadable{Damaged: release.ErrUnpacked.Error(),
 			Limit: release.ErrUnpacked.Error()})
@@ -100,7 +100,7 @@ type hook struct {
 
 // capturedRecord returns a record without its manifest. What an audit concludes from files of the chart is stated with
 // files that have no content.
-func capturedRecord(rec *release.Record, masks *mask.Object) record {
+func capturedRecord(rec *release.Record, masks *secret.ObjectMask) record {
 	out := record{Name: rec.Name.Name, Namespace: rec.Namespace, Version: rec.Revision, ApplyMethod: rec.ApplyMethod}
 	out.Info.Status, out.Info.Description = rec.Status, masks.Text(rec.Description)
 	if !rec.Deployed.IsZero() {
@@ -153,7 +153,7 @@ func (t *taking) current(rec *release.Record) bool {
 
 // recorded returns the captured JSON of an object of a manifest; nil if it is not a JSON object.
 func (t *taking) recorded(rec *release.Record, o release.Object, whole bool) []byte {
-	content, ok := mask.Decode(o.Raw)
+	content, ok := secret.DecodeJSON(o.Raw)
 	if !ok {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (t *taking) recorded(rec *release.Record, o release.Object, whole bool) []b
 		content = t.fields.identity(content, key)
 	}
 	t.masker.Object(key).Mask(content)
-	out, err := mask.Encode(content)
+	out, err := secret.EncodeJSON(content)
 	if err != nil {
 		return nil
 	}

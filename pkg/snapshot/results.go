@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -54,7 +54,7 @@ func (t *taking) record(key object.Key, content map[string]any, partial bool) {
 
 // recordBundle records the size of a Bundle as compact JSON, and the Content that its files make.
 func (t *taking) recordBundle(key object.Key, content map[string]any) {
-	raw, err := mask.Encode(content)
+	raw, err := secret.EncodeJSON(content)
 	result := source.BundleResult{Size: len(raw)}
 	var b v1alpha1.BundleContents
 	if err == nil && json.Unmarshal(raw, &b) == nil && len(b.Spec.Resources) > 0 {
@@ -68,7 +68,7 @@ func (t *taking) recordBundle(key object.Key, content map[string]any) {
 // recordContent records why a Content could not be read.
 func (t *taking) recordContent(name string, content map[string]any) {
 	var c v1alpha1.Content
-	raw, err := mask.Encode(content)
+	raw, err := secret.EncodeJSON(content)
 	if err == nil {
 		err = object.Into(raw, &c)
 	}

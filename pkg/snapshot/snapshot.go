@@ -27,7 +27,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 )
@@ -38,7 +38,7 @@ func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*fo
 	key := make([]byte, 32)
 	// it never returns an error. Nobody can compute the HMAC of a guessed value, because the key is not kept.
 	_, _ = rand.Read(key)
-	t := &taking{Source: src, options: o, masker: mask.New(key)}
+	t := &taking{Source: src, options: o, masker: secret.NewMasker(key)}
 	t.masker.Same = o.SameMasks
 	if err := t.audit(ctx); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (t *taking) audit(ctx context.Context) error {
 func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, error) {
 	for _, d := range t.found.Desired.Deployments {
 		for _, o := range d.Claimed() {
-			if content, ok := mask.Decode(o.Raw); ok && o.IsSecret() {
+			if content, ok := secret.DecodeJSON(o.Raw); ok && o.IsSecret() {
 				t.masker.Learn(content, false)
 			}
 		}
@@ -132,7 +132,7 @@ func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, erro
 	q.FieldSelector = "type!=" + release.SecretType
 	return t.List(ctx, q, func(o source.Object) error {
 		t.object()
-		if content, ok := mask.Decode(o.Raw); ok { // an object that cannot be decoded is not written either
+		if content, ok := secret.DecodeJSON(o.Raw); ok { // an object that cannot be decoded is not written either
 			t.masker.Learn(content, t.hasHelmValues(o, content))
 		}
 		return nil
@@ -313,7 +313,7 @@ func (t *taking) maskFailures() {
 	}
 }
 
-func maskAll(masks *mask.Object, failures map[string]source.Failure) {
+func maskAll(masks *secret.ObjectMask, failures map[string]source.Failure) {
 	for name, f := range failures {
 		f.Detail = masks.Text(f.Detail)
 		failures[name] = f

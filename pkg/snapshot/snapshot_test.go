@@ -20,8 +20,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -94,7 +94,7 @@ func values(t *testing.T, src source.Source) []string {
 		}
 		err := object.Into(o.Raw, &s)
 		for _, v := range s.Data {
-			if len(v) >= redact.MinLength && !redact.Masked(v) {
+			if len(v) >= secret.MinLength && !secret.Masked(v) {
 				out = append(out, strings.TrimSpace(string(v)))
 			}
 		}

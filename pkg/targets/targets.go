@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -38,7 +39,7 @@ type Options struct {
 // namespace may match several bundles. For each name that is not found or could not be read, there is an error, such as
 // a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
 func Of(ctx context.Context, src source.Source, o Options, names []source.Named) (*report.Targets, error) {
-	r, err := collect.Open(ctx, src, &collect.Secrets{}, o.Progress)
+	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
 	if err != nil {
 		return nil, err
 	}

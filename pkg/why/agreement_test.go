@@ -14,8 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
@@ -191,7 +191,7 @@ func reportedState(d report.BundleDeployment) string {
 
 // expectedState returns the states that agree with the audit of a bundle deployment.
 func expectedState(d report.BundleDeployment, r *evaluate.Result) []report.State {
-	causes := check.New(facts.New(r, &redact.Quotations{}), cases.Commands, nil).Causes()
+	causes := check.New(facts.New(r, &secret.Quotations{}), cases.Commands, nil).Causes()
 	switch d.State {
 	case report.Ready:
 		for _, x := range r.Deployments {

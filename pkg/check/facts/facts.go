@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -21,7 +21,7 @@ import (
 type Facts struct {
 	*evaluate.Result
 	// Quotations collects the texts of Fleet and Helm that findings quote.
-	Quotations *redact.Quotations
+	Quotations *secret.Quotations
 
 	// objects are Fleet's objects that were read.
 	objects map[object.Ref]v1alpha1.Object

@@ -9,12 +9,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // New computes the facts of a result. Findings quote texts by adding them to quotations.
-func New(r *evaluate.Result, quotations *redact.Quotations) *Facts {
+func New(r *evaluate.Result, quotations *secret.Quotations) *Facts {
 	f := &Facts{Result: r, Quotations: quotations,
 		objects:       map[object.Ref]v1alpha1.Object{},
 		clusters:      byDeploymentNamespace(r.Desired.Fleet.Clusters),

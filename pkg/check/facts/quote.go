@@ -9,7 +9,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -83,7 +83,7 @@ func errorsOf(o v1alpha1.Object) []string {
 
 // Quote returns a reference to a text that may quote Secrets of some places, as the end of a sentence: ": TEXT";
 // empty without a text.
-func (f *Facts) Quote(text string, places ...redact.Place) string {
+func (f *Facts) Quote(text string, places ...secret.Place) string {
 	if text == "" {
 		return ""
 	}
@@ -98,7 +98,7 @@ func (f *Facts) Said(o v1alpha1.Object, kind string) string {
 	if ok && b.Spec.ValuesHash == "" {
 		return f.Quote(text)
 	}
-	return f.Quote(text, redact.Place{Namespace: o.GetNamespace()})
+	return f.Quote(text, secret.Place{Namespace: o.GetNamespace()})
 }
 
 // Errors returns the errors in conditions of an object, as sentences.
@@ -126,18 +126,18 @@ func (f *Facts) ReportedOf(d *directory.Deployment, o *v1alpha1.NonReadyStatus) 
 // SecretsOf returns the places of the Secrets that an error about a bundle deployment may quote: those of its values,
 // and all of its release. API servers never quote the data of a Secret. An error on a cluster that is not read can
 // therefore only have values that Helm read there.
-func (f *Facts) SecretsOf(d *directory.Deployment) []redact.Place {
-	var out []redact.Place
+func (f *Facts) SecretsOf(d *directory.Deployment) []secret.Place {
+	var out []secret.Place
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
-		out = append(out, redact.Place{Namespace: d.Namespace})
+		out = append(out, secret.Place{Namespace: d.Namespace})
 	}
 	cluster := slices.Index(f.Desired.Clusters, d.On)
 	if cluster >= 0 {
 		namespace := cmp.Or(d.Ownership.ReleaseNamespace, d.Options().ReleaseNamespace())
-		out = append(out, redact.Place{Cluster: cluster, Namespace: namespace})
+		out = append(out, secret.Place{Cluster: cluster, Namespace: namespace})
 	}
 	for _, ref := range d.ValuesSecrets() {
-		out = append(out, redact.Place{Cluster: cluster, Namespace: ref.Namespace})
+		out = append(out, secret.Place{Cluster: cluster, Namespace: ref.Namespace})
 	}
 	return out
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // The libraries for YAML fold long lines, and write a text with a tab, a carriage return or a blank at the end of a
@@ -40,7 +40,7 @@ func styleOf(values ...report.Value) style {
 			continue
 		}
 		side := map[string]bool{}
-		redact.Leaves(v.Shown(), func(text string) {
+		secret.Leaves(v.Shown(), func(text string) {
 			s.quoted = s.quoted || !plainText(text)
 			for line := range strings.Lines(text) {
 				if line = strings.TrimSuffix(line, "\n"); strings.TrimRight(line, " \t") != line {

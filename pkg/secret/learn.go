@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mask
+package secret
 
 import (
 	"encoding/base64"
@@ -12,35 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 // Learn learns the values of a Secret, given as decoded JSON: its data, and their parts that other objects may have
 // alone. With helmValues, the data are Helm values: a template may write each of them into other objects.
 func (m *Masker) Learn(secret map[string]any, helmValues bool) {
-	for _, field := range []string{"data", "stringData"} {
-		data, _ := secret[field].(map[string]any)
-		for _, v := range data {
-			if v == nil {
-				continue
-			}
-			text := fmt.Sprint(v) // a manifest may have numbers
-			if plain, err := base64.StdEncoding.DecodeString(text); field == "data" && err == nil {
-				text = string(plain)
-			}
-			m.learn(text)
-			m.learnParts(text)
-			if helmValues {
-				m.learnHelmValues(text)
-			}
+	eachValue(secret, func(_, text string, encoded bool) {
+		if plain, ok := decodedValue(text, encoded); ok {
+			text = plain
 		}
-	}
+		m.learn(text)
+		m.learnParts(text)
+		if helmValues {
+			m.learnHelmValues(text)
+		}
+	})
 }
 
 // learnHelmValues learns each text in Helm values. A quantity is not learned, because API servers write the same
 // quantity in other words.
 func (m *Masker) learnHelmValues(text string) {
-	redact.LeavesOf([]byte(text), func(leaf string) {
+	LeavesOf([]byte(text), func(leaf string) {
 		leaf = strings.TrimSpace(leaf)
 		if _, err := resource.ParseQuantity(leaf); err != nil && m.isSecret(leaf) {
 			m.index.AddWord(leaf)
@@ -61,7 +53,7 @@ func (m *Masker) learn(v string) {
 // isSecret reports whether a value is searched for.
 func (m *Masker) isSecret(v string) bool {
 	switch {
-	case len(v) < redact.MinLength, isTime(v), m.named(v), public(v), isToken(v):
+	case len(v) < MinLength, isTime(v), m.named(v), public(v), isToken(v):
 		return false
 	}
 	return !m.Partial || !onlyMask.MatchString(v)
@@ -118,7 +110,7 @@ func (m *Masker) learnConfiguration(text string) {
 			m.learn(parts[2])
 		}
 	}
-	m.learnSensitive(redact.Decoded([]byte(text)), false)
+	m.learnSensitive(Decoded([]byte(text)), false)
 }
 
 // learnSensitive learns the texts below sensitive keys. The logins of registries are pairs in base64.
@@ -142,11 +134,7 @@ func (m *Masker) learnSensitive(v any, below bool) {
 		}
 		text := fmt.Sprint(v)
 		m.learn(text)
-		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
-			_, password, _ := strings.Cut(string(plain), ":")
-			m.learn(string(plain))
-			m.learn(password)
-		}
+		decodedLogin(text, m.learn)
 	}
 }
 

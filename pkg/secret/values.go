@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redact
+package secret
 
 import (
 	"bytes"
@@ -35,8 +35,8 @@ func (v value) and(o value) value {
 // drops), and the same of the decoded value if it is base64.
 func variants(v string, encoded bool) []string {
 	out := []string{v, strings.TrimSpace(v)}
-	if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
-		out = append(out, string(b), strings.TrimSpace(string(b)))
+	if plain, ok := decodedValue(v, encoded); ok && encoded {
+		out = append(out, plain, strings.TrimSpace(plain))
 	}
 	return slices.Compact(slices.DeleteFunc(out, func(v string) bool { return len(v) < MinLength }))
 }
@@ -44,26 +44,39 @@ func variants(v string, encoded bool) []string {
 // tokenType is the type of the Secrets of service accounts. The value of their key "namespace" is a name, not a secret.
 const tokenType = "kubernetes.io/service-account-token"
 
-// secretValues calls add with each value of a Secret.
-func secretValues(c map[string]any, add func(v string, encoded bool)) {
+// eachValue calls f with each value in the data of a Secret, and with whether it is base64. A value that is not a
+// string, as a manifest may have it, is passed as text.
+func eachValue(c map[string]any, f func(key, v string, encoded bool)) {
 	for _, field := range []string{"data", "stringData"} {
-		encoded := field == "data"
 		values, _ := c[field].(map[string]any)
 		for key, v := range values {
-			isName := encoded && key == "namespace" && c["type"] == tokenType
-			if v == nil || isName {
-				continue
+			if v != nil {
+				f(key, fmt.Sprint(v), field == "data")
 			}
-			text := fmt.Sprint(v)
-			add(text, encoded)
-			content := []byte(text)
-			if encoded {
-				// the part before invalid base64 may be a registry login
-				content, _ = base64.StdEncoding.DecodeString(text)
-			}
-			registryLogins(key, content, func(v string) { add(v, false) })
 		}
 	}
+}
+
+// decodedValue returns a value without its base64. If the base64 is damaged, ok is false, and the value ends before the
+// damage.
+func decodedValue(v string, encoded bool) (plain string, ok bool) {
+	if !encoded {
+		return v, true
+	}
+	b, err := base64.StdEncoding.DecodeString(v)
+	return string(b), err == nil
+}
+
+// secretValues calls add with each value of a Secret.
+func secretValues(c map[string]any, add func(v string, encoded bool)) {
+	eachValue(c, func(key, v string, encoded bool) {
+		if encoded && key == "namespace" && c["type"] == tokenType {
+			return
+		}
+		add(v, encoded)
+		plain, _ := decodedValue(v, encoded) // the part before damaged base64 may be a registry login
+		registryLogins(key, []byte(plain), func(v string) { add(v, false) })
+	})
 	meta, _ := c["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	for _, v := range annotations {
@@ -81,12 +94,17 @@ func SecretIn(annotation any) map[string]any {
 		return nil
 	}
 	inner, _, err := object.Decode([]byte(text))
-	_, data := inner["data"].(map[string]any)
-	_, stringData := inner["stringData"].(map[string]any)
-	if err != nil || !data && !stringData {
+	if err != nil || !hasData(inner) {
 		return nil
 	}
 	return inner
+}
+
+// hasData reports whether an object has data as a Secret has.
+func hasData(c map[string]any) bool {
+	_, data := c["data"].(map[string]any)
+	_, stringData := c["stringData"].(map[string]any)
+	return data || stringData
 }
 
 // registryLogins calls f with each text of a registry login, from .dockerconfigjson or the older .dockercfg. The
@@ -110,12 +128,19 @@ func registryLogins(key string, value []byte, f func(string)) {
 		for name, v := range login {
 			text, _ := v.(string)
 			f(text)
-			if b, err := base64.StdEncoding.DecodeString(text); name == "auth" && err == nil {
-				_, password, _ := strings.Cut(string(b), ":")
-				f(string(b))
-				f(password)
+			if name == "auth" {
+				decodedLogin(text, f)
 			}
 		}
+	}
+}
+
+// decodedLogin calls f with USER:PASSWORD, if a text is that in base64, and with the password.
+func decodedLogin(text string, f func(string)) {
+	if login, ok := decodedValue(text, true); ok {
+		_, password, _ := strings.Cut(login, ":")
+		f(login)
+		f(password)
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mask
+package secret
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
 const (
@@ -22,14 +20,14 @@ const (
 
 // decoding searches for values in what a text encodes.
 type decoding struct {
-	index  *redact.Index
+	index  *Index
 	budget int // bytes that may still be decoded
 }
 
 // hides reports whether a text has a value in another encoding, or may have one: it is compressed, or encoded so often
 // that it is not decoded.
 func (d *decoding) hides(text string, layers int) bool {
-	if len(text) < redact.MinLength || d.index.Len() == 0 {
+	if len(text) < MinLength || d.index.Len() == 0 {
 		return false
 	}
 	for _, decode := range decoders {
@@ -79,7 +77,7 @@ func isText(plain string) bool {
 }
 
 // decoders return what a text encodes, each in one encoding; nothing if it does not use the encoding.
-var decoders = []func(string) []string{redact.Unescaped, fromBase64, fromBase32, fromHex, fromUTF16}
+var decoders = []func(string) []string{Unescaped, fromBase64, fromBase32, fromHex, fromUTF16}
 
 // alphabet is the set of the characters of an encoding.
 type alphabet [256]bool
@@ -128,7 +126,7 @@ func runs(text string, in *alphabet, shortestRun int) []string {
 // fromBase64 decodes the parts of a text that may be base64, each from four positions: a longer text may precede it.
 func fromBase64(text string) []string {
 	var out []string
-	for _, run := range runs(text, base64Digits, (redact.MinLength*8+5)/6) {
+	for _, run := range runs(text, base64Digits, (MinLength*8+5)/6) {
 		run = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(run, "="))
 		for begin := range min(4, len(run)) {
 			part := run[begin:]
@@ -146,7 +144,7 @@ func fromBase64(text string) []string {
 // fromBase32 decodes the parts of a text that may be base32.
 func fromBase32(text string) []string {
 	var out []string
-	for _, run := range runs(text, base32Digits, (redact.MinLength*8+4)/5) {
+	for _, run := range runs(text, base32Digits, (MinLength*8+4)/5) {
 		run = strings.TrimRight(run, "=")
 		for len(run) > 0 {
 			if plain, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
@@ -162,7 +160,7 @@ func fromBase32(text string) []string {
 // fromHex decodes the parts of a text that may be hexadecimal digits.
 func fromHex(text string) []string {
 	var out []string
-	for _, run := range runs(text, hexDigits, 2*redact.MinLength) {
+	for _, run := range runs(text, hexDigits, 2*MinLength) {
 		for begin := range 2 {
 			part := run[begin:]
 			if plain, err := hex.DecodeString(part[:len(part)/2*2]); err == nil {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redact_test
+package secret_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // quoted returns a text as a document quotes it, if the Secrets of all namespaces but "unread" were read.
-func quoted(s *redact.Secrets, text string, places ...redact.Place) string {
+func quoted(s *secret.Values, text string, places ...secret.Place) string {
 	ref := s.Quotations.Add(text, places...)
-	s.Quotations.Searched([]string{text}, func(p redact.Place) string {
+	s.Quotations.Searched([]string{text}, func(p secret.Place) string {
 		if p.Namespace == "unread" {
 			return "those of namespace unread"
 		}
@@ -47,7 +47,7 @@ func TestQuotations(t *testing.T) {
 			"in #10 byte of …"},
 		{"a template", `at <{{ .Values.a }}>: nil`, `at <{{ .Values.a }}>: nil`},
 	} {
-		var s redact.Secrets
+		var s secret.Values
 		s.AddPlain(value)
 		s.AddPlain("invented-\nline")
 		if got := quoted(&s, tc.text); got != "refused: "+tc.want {
@@ -58,13 +58,13 @@ func TestQuotations(t *testing.T) {
 
 // TestQuotationsWithheld checks that a text is not shown if Secrets that it may quote were not read.
 func TestQuotationsWithheld(t *testing.T) {
-	var s redact.Secrets
+	var s secret.Values
 	const withheld = "refused: (its text is not shown: it may have values of Secrets that were not read, those of "
-	if got := quoted(&s, "text", redact.Place{Namespace: "read"},
-		redact.Place{Namespace: "unread"}); got != withheld+"namespace unread)" {
+	if got := quoted(&s, "text", secret.Place{Namespace: "read"},
+		secret.Place{Namespace: "unread"}); got != withheld+"namespace unread)" {
 		t.Error(got)
 	}
-	if got := quoted(&s, "other", redact.Place{Namespace: "read"}); got != "refused: other" {
+	if got := quoted(&s, "other", secret.Place{Namespace: "read"}); got != "refused: other" {
 		t.Error(got)
 	}
 	// In a text that was added later, no value was searched for.
@@ -80,7 +80,7 @@ func TestQuotationsWithheld(t *testing.T) {
 }
 
 // TestHelmValues checks that each of the Helm values in a Secret is hidden.
-func TestHelmValues(t *testing.T) {
+func TestQuotedHelmValues(t *testing.T) {
 	const text = "user invented-user, password invented-password (" + "aW52ZW50ZWQtcGFzc3dvcmQ=), key 12345678"
 	for name, values := range map[string]string{
 		"YAML": "database:\n  user: invented-user\n  password: invented-password\n  key: 12345678\n",
@@ -92,9 +92,9 @@ func TestHelmValues(t *testing.T) {
 			if field == "data" {
 				content = encoded(values)
 			}
-			var quotes redact.Quotes
+			var quotes secret.Quotes
 			quotes.Add(text)
-			var s redact.Secrets
+			var s secret.Values
 			s.AddQuoted(map[string]any{field: map[string]any{"values": content}}, &quotes, nil, true)
 			if got := shown(&s, text); got != "user ***, password *** (***), key ***" {
 				t.Errorf("%s in %s: %q", name, field, got)
@@ -108,9 +108,9 @@ func TestHelmValues(t *testing.T) {
 func TestHelmWords(t *testing.T) {
 	const field = ".spec.affinity.preferredDuringSchedulingIgnoredDuringExecution"
 	const text = field + ` differs: Ignore, x="Ignore", .data.Ignore, ` + "SWdub3Jl"
-	var quotes redact.Quotes
+	var quotes secret.Quotes
 	quotes.Add(text)
-	var s redact.Secrets
+	var s secret.Values
 	s.AddQuoted(map[string]any{"stringData": map[string]any{"values": "policy: Ignore\n"}}, &quotes, nil, true)
 	if got, want := shown(&s, text), field+` differs: ***, x="***", .data.***, ***`; got != want {
 		t.Errorf("shown as %q, want %q", got, want)
@@ -123,14 +123,14 @@ func TestHelmWords(t *testing.T) {
 
 // TestMaskedSecret checks which Secrets have values that another program masked.
 func TestMaskedSecret(t *testing.T) {
-	for secret, want := range map[string]bool{
+	for content, want := range map[string]bool{
 		`{"data":{"a":"` + encoded("***") + `"}}`:             true,
 		`{"data":{"a":"***HIDDEN***"}}`:                       false,
 		`{"stringData":{"a":"[REDACTED]"}}`:                   true,
 		`{"data":{"a":"","b":"` + encoded("invented") + `"}}`: false,
 	} {
-		if got := redact.MaskedSecret(decoded(t, secret)); got != want {
-			t.Errorf("%s: %v, want %v", secret, got, want)
+		if got := secret.MaskedSecret(decoded(t, content)); got != want {
+			t.Errorf("%s: %v, want %v", content, got, want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redact
+package secret
 
 import (
 	"maps"
@@ -22,7 +22,7 @@ type Document interface {
 
 // Redactor returns a function that hides the values in a text of the document, and replaces its references to
 // quotations.
-func (s *Secrets) Redactor(d Document) func(text string) string {
+func (s *Values) Redactor(d Document) func(text string) string {
 	var q Quotes
 	d.Texts(func(texts ...string) {
 		q.Add(texts...)

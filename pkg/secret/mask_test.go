@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mask_test
+package secret_test
 
 import (
 	"bytes"
@@ -20,8 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/layers"
 )
 
@@ -34,22 +33,20 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
-
 // secret returns a Secret with values.
-func secret(values ...string) map[string]any {
+func secretOf(values ...string) map[string]any {
 	data := map[string]any{}
 	for i, v := range values {
-		data[fmt.Sprint("key", i)] = b64(v)
+		data[fmt.Sprint("key", i)] = encoded(v)
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "apps",
 		"name": "web"}, "data": data}
 }
 
 // maskerOf returns a Masker that knows the values of a Secret.
-func maskerOf(values ...string) *mask.Masker {
-	m := mask.New([]byte("key"))
-	m.Learn(secret(values...), false)
+func maskerOf(values ...string) *secret.Masker {
+	m := secret.NewMasker([]byte("key"))
+	m.Learn(secretOf(values...), false)
 	return m
 }
 
@@ -60,12 +57,12 @@ func keyOf(kind, name string) object.Key {
 // masked masks an object, given as JSON, with a Masker that knows values.
 func masked(t *testing.T, raw string, values ...string) string {
 	t.Helper()
-	content, ok := mask.Decode([]byte(raw))
+	content, ok := secret.DecodeJSON([]byte(raw))
 	if !ok {
 		t.Fatalf("no JSON object: %s", raw)
 	}
 	maskerOf(values...).Object(keyOf("ConfigMap", "x")).Mask(content)
-	out, err := mask.Encode(content)
+	out, err := secret.EncodeJSON(content)
 	must(t, err)
 	return string(out)
 }
@@ -91,12 +88,12 @@ func wide(text string) string {
 
 // TestEncodings checks that no text has a value in an encoding.
 func TestEncodings(t *testing.T) {
-	wrapped := b64("user:" + plain + strings.Repeat(" more", 20))
+	wrapped := encoded("user:" + plain + strings.Repeat(" more", 20))
 	for name, text := range map[string]string{
 		"plain":               "user " + plain + " host",
-		"base64":              b64(plain),
-		"base64 after text":   "x" + b64("user:"+plain),
-		"base64 twice":        b64(b64(plain)),
+		"base64":              encoded(plain),
+		"base64 after text":   "x" + encoded("user:"+plain),
+		"base64 twice":        encoded(encoded(plain)),
 		"base64 for URLs":     base64.URLEncoding.EncodeToString([]byte("??>" + plain)),
 		"base64, wrapped":     wrapped[:20] + "\n" + wrapped[20:64] + "\n  " + wrapped[64:],
 		"JSON":                fmt.Sprintf("%q", plain+"\""),
@@ -112,12 +109,12 @@ func TestEncodings(t *testing.T) {
 		"a page":              strings.ReplaceAll(html.EscapeString(plain), "-", "&#45;"),
 		"base32":              base32.StdEncoding.EncodeToString([]byte(plain)),
 		"hexadecimal":         "0x" + hex.EncodeToString([]byte(plain)),
-		"UTF-16":              b64(wide(plain)),
-		"gzip":                b64(packed(t, plain, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })),
-		"gzip of nothing": b64(packed(t, strings.Repeat("x", 1<<20), func(w io.Writer) io.WriteCloser {
+		"UTF-16":              encoded(wide(plain)),
+		"gzip":                encoded(packed(t, plain, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })),
+		"gzip of nothing": encoded(packed(t, strings.Repeat("x", 1<<20), func(w io.Writer) io.WriteCloser {
 			return gzip.NewWriter(w)
 		})),
-		"zlib": b64(packed(t, strings.Repeat(plain, 2)+wrapped, func(w io.Writer) io.WriteCloser {
+		"zlib": encoded(packed(t, strings.Repeat(plain, 2)+wrapped, func(w io.Writer) io.WriteCloser {
 			return zlib.NewWriter(w)
 		})),
 	} {
@@ -163,7 +160,7 @@ func TestParts(t *testing.T) {
 		"a list in YAML":       "tokens: [planted-part]\n",
 		"JSON":                 `{"credentials":{"x":"planted-part"}}`,
 		"environment":          "# settings\nexport A_DSN='planted-part'\nB=2\n",
-		"a registry":           `{"auths":{"registry.example.com":{"auth":"` + b64("user:planted-part") + `"}}}`,
+		"a registry":           `{"auths":{"registry.example.com":{"auth":"` + encoded("user:planted-part") + `"}}}`,
 		"a line of a key":      "-----BEGIN PRIVATE KEY-----\nplanted-part\nx\n-----END PRIVATE KEY-----\n",
 		"the value, with ends": " planted-part\n",
 	} {
@@ -177,8 +174,8 @@ func TestParts(t *testing.T) {
 
 // TestHelmValues checks that each of the Helm values in a Secret is known. A word is only one between other characters.
 func TestHelmValues(t *testing.T) {
-	m := mask.New([]byte("key"))
-	m.Learn(secret("dbline: herbst-nebel-laub\npolicy: Ignore\nmemory: 1500Mi\nlist: [{x: planted value}]\n"), true)
+	m := secret.NewMasker([]byte("key"))
+	m.Learn(secretOf("dbline: herbst-nebel-laub\npolicy: Ignore\nmemory: 1500Mi\nlist: [{x: planted value}]\n"), true)
 	o := m.Object(keyOf("ConfigMap", "x"))
 	for text, masked := range map[string]bool{"herbst-nebel-laub": true, "x=planted value": true, "(Ignore)": true,
 		"preferredDuringSchedulingIgnoredDuringExecution": false, "1500Mi": false} {
@@ -190,12 +187,12 @@ func TestHelmValues(t *testing.T) {
 
 // TestKeys checks that equal values have equal masks in one object only, and other masks with another key.
 func TestKeys(t *testing.T) {
-	m, other := maskerOf(plain), mask.New([]byte("other key"))
+	m, other := maskerOf(plain), secret.NewMasker([]byte("other key"))
 	one := m.Object(keyOf("Secret", "one"))
 	if one.Token(plain) != m.Object(keyOf("Secret", "one")).Token(plain) {
 		t.Error("equal values of one object have different masks")
 	}
-	for name, o := range map[string]*mask.Object{"another object": m.Object(keyOf("Secret", "two")),
+	for name, o := range map[string]*secret.ObjectMask{"another object": m.Object(keyOf("Secret", "two")),
 		"another kind": m.Object(keyOf("ConfigMap", "one")), "another key": other.Object(keyOf("Secret", "one"))} {
 		if o.Token(plain) == one.Token(plain) {
 			t.Errorf("%s has the same mask", name)
@@ -221,7 +218,7 @@ func TestPlaces(t *testing.T) {
 		`"reason":"planted-password-1","release":"planted-password-1","commit":"planted-password-1",` +
 		`"time":"planted-password-1"}`
 	for name, raw := range map[string]string{
-		"data of a Secret": `{"apiVersion":"v1","kind":"Secret","data":{"a":"` + b64(v) +
+		"data of a Secret": `{"apiVersion":"v1","kind":"Secret","data":{"a":"` + encoded(v) +
 			`"},"stringData":{"pin":"pin77"}}`,
 		"data that is no base64": `{"apiVersion":"v1","kind":"Secret","data":{"a":"planted-password-1"}}`,
 		"a number in a custom resource": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"pin":8675309123,` +
@@ -245,18 +242,18 @@ func TestPlaces(t *testing.T) {
 		"a key twice in an annotation": `{"metadata":{"annotations":{` +
 			`"x":"{\"a\":\"planted-password-1\",\"a\":1}"}}}`,
 		"a copy in an annotation of a Secret": `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{` +
-			`"x":"{\"kind\":\"Secret\",\"data\":{\"pin\":\"` + b64(short) + `\"}}"}}}`,
+			`"x":"{\"kind\":\"Secret\",\"data\":{\"pin\":\"` + encoded(short) + `\"}}"}}}`,
 		"two copies in an annotation": `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{` +
 			`"x":"{\"kind\":\"Secret\"}{\"data\":{\"pin\":\"pin77\"}}"}}}`,
 		"an embedded Secret": `{"apiVersion":"example.com/v1","kind":"Thing","spec":{"template":{` +
 			`"kind":"Secret","stringData":{"pin":"pin77"}}}}`,
 		"a patch in Fleet's status": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{` +
 			`"modifiedStatus":[{"kind":"Secret",` +
-			`"patch":"{\"data\":{\"pin\":\"` + b64(short) + `\"}}"}]}}`,
+			`"patch":"{\"data\":{\"pin\":\"` + encoded(short) + `\"}}"}]}}`,
 		"a message with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{` +
 			`"conditions":[{"type":"Ready",` +
-			`"message":"secret.v1 apps/web modified {\"data\":{\"pin\":\"` + b64(short) +
-			`\"}}; secret.v1 apps/b modified {\"data\":{\"pin\":\"` + b64(short) + `"}]}}`,
+			`"message":"secret.v1 apps/web modified {\"data\":{\"pin\":\"` + encoded(short) +
+			`\"}}; secret.v1 apps/b modified {\"data\":{\"pin\":\"` + encoded(short) + `"}]}}`,
 		"messages with a patch": `{"apiVersion":"fleet.cattle.io/v1alpha1","kind":"BundleDeployment","status":{` +
 			`"nonReadyStatus":[{` +
 			`"summary":{"message":["secret.v1 apps/web modified {\"stringData\":{\"pin\":\"pin77\"}}"]}}]}}`,
@@ -274,11 +271,11 @@ func TestPlaces(t *testing.T) {
 		"a member that the API lacks": `{"apiVersion":"v1","kind":"ConfigMap","extra":"planted-password-1"}`,
 	} {
 		raw = strings.ReplaceAll(raw, "DIGEST", hash)
-		if len(layers.Find([]byte(raw), v, number, word, short, b64(short), hash)) == 0 {
+		if len(layers.Find([]byte(raw), v, number, word, short, encoded(short), hash)) == 0 {
 			t.Errorf("%s: there is no value before it is masked", name)
 		}
 		out := masked(t, raw, v, number, word, short)
-		if found := layers.Find([]byte(out), v, number, word, short, b64(short), hash); len(found) > 0 {
+		if found := layers.Find([]byte(out), v, number, word, short, encoded(short), hash); len(found) > 0 {
 			t.Errorf("%s: %q\n%s", name, found, out)
 		}
 	}
@@ -309,9 +306,9 @@ func TestFieldsStay(t *testing.T) {
 			t.Errorf("(-before +after):\n%s", diff)
 		}
 	}
-	m := mask.New([]byte("key"))
+	m := secret.NewMasker([]byte("key"))
 	m.Name("web-account")
-	m.Learn(secret("web-account"), false)
+	m.Learn(secretOf("web-account"), false)
 	if got := m.Object(keyOf("Pod", "x")).Text("web-account"); got != "web-account" {
 		t.Errorf("the name of an object became %s", got)
 	}
@@ -321,11 +318,11 @@ func TestFieldsStay(t *testing.T) {
 // compared.
 func TestMaskedBefore(t *testing.T) {
 	for _, partial := range []bool{false, true} {
-		m := mask.New([]byte("key"))
+		m := secret.NewMasker([]byte("key"))
 		m.Partial = partial
-		m.Learn(secret("my-masked-password", "xxxxxxxx", "REDACTED"), false)
+		m.Learn(secretOf("my-masked-password", "xxxxxxxx", "REDACTED"), false)
 		o := m.Object(keyOf("Secret", "web"))
-		if stated := redact.Masked([]byte(o.Token("REDACTED"))); stated != partial {
+		if stated := secret.Masked([]byte(o.Token("REDACTED"))); stated != partial {
 			t.Errorf("partial %t: it counts as masked before: %t", partial, stated)
 		}
 		if got := o.Text("u:my-masked-password"); strings.Contains(got, "password") {
@@ -342,17 +339,17 @@ func TestCertificatesStay(t *testing.T) {
 	const key = "aW52ZW50ZWQta2V5LWluLWEtdGVzdA=="
 	const certificate = "-----BEGIN CERTIFICATE-----\naW52ZW50ZWQtY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n"
 	const both = certificate + "-----BEGIN EC PRIVATE KEY-----\n" + key + "\n-----END EC PRIVATE KEY-----\n"
-	kubeconfig := "clusters:\n- cluster: {certificate-authority-data: " + b64(certificate) +
+	kubeconfig := "clusters:\n- cluster: {certificate-authority-data: " + encoded(certificate) +
 		"}\nusers:\n- user: {token: " + plain + "}\n"
 	m := maskerOf(certificate, both, kubeconfig)
 	o := m.Object(keyOf("ConfigMap", "controller"))
-	for _, text := range []string{certificate, `{"ca":"` + b64(certificate) + `"}`} {
+	for _, text := range []string{certificate, `{"ca":"` + encoded(certificate) + `"}`} {
 		if got := o.Text(text); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
 	}
-	for _, text := range []string{both, b64(both), key} {
-		if got := o.Text(text); strings.Contains(got, key) || strings.Contains(got, b64(both)) {
+	for _, text := range []string{both, encoded(both), key} {
+		if got := o.Text(text); strings.Contains(got, key) || strings.Contains(got, encoded(both)) {
 			t.Errorf("%s became %s", text, got)
 		}
 	}
@@ -368,7 +365,7 @@ func FuzzText(f *testing.F) {
 		got := o.Text(text)
 		for _, v := range []string{one, two} {
 			v = strings.TrimSpace(v)
-			if learned := len(v) >= redact.MinLength && o.Text(v) != v; learned && strings.Contains(got, v) {
+			if learned := len(v) >= secret.MinLength && o.Text(v) != v; learned && strings.Contains(got, v) {
 				t.Errorf("%q became %q, which has %q", text, got, v)
 			}
 		}

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mask replaces the values of Secrets in the objects of a snapshot: in Secrets, and wherever another object
-// repeats a value that a Secret has. A value is replaced by an HMAC of it.
-//
-// The masks of one object have a key of their own. Equal values have equal masks in it, so that an audit finds the same
-// differences between a live object and its manifest. In another object, the same value has another mask: who can write
-// an object cannot find out whether a guess is the value of a Secret elsewhere.
-//
-// A Masker learns the values of all Secrets first. Names of objects are not masked: a value that is the name of an
-// object stays as it is outside of Secrets.
-package mask
+// Package secret finds the values of Secrets in text, also if they are encoded or escaped. Reports hide them, and
+// snapshots replace them by masks. It depends neither on the source of the values nor on the type of a document.
+package secret
 
 import (
 	"crypto/hmac"
@@ -21,11 +14,20 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
 
-// Masker has the values of Secrets. It is not safe for concurrent use.
+// Masker has the values of Secrets, and replaces them in the objects of a snapshot: in Secrets, and wherever another
+// object repeats a value that a Secret has. A value is replaced by an HMAC of it.
+//
+// The masks of one object have a key of their own. Equal values have equal masks in it, so that an audit finds the same
+// differences between a live object and its manifest. In another object, the same value has another mask: who can write
+// an object cannot find out whether a guess is the value of a Secret elsewhere.
+//
+// A Masker learns the values of all Secrets first. Names of objects are not masked: a value that is the name of an
+// object stays as it is outside of Secrets.
+//
+// It is not safe for concurrent use.
 type Masker struct {
 	// Partial is true if the objects are from a capture, which may have masked values already.
 	Partial bool
@@ -35,12 +37,12 @@ type Masker struct {
 	key   []byte
 	seed  maphash.Seed
 	names map[uint64]struct{} // hashes of names
-	index *redact.Index
+	index *Index
 }
 
-// New returns a Masker with the key of the HMACs.
-func New(key []byte) *Masker {
-	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}, index: redact.NewIndex()}
+// NewMasker returns a Masker with the key of the HMACs.
+func NewMasker(key []byte) *Masker {
+	m := &Masker{key: key, seed: maphash.MakeSeed(), names: map[uint64]struct{}{}, index: NewIndex()}
 	for _, word := range publicWords {
 		m.Name(word)
 	}
@@ -83,8 +85,8 @@ func sum(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// Object masks one object.
-type Object struct {
+// ObjectMask masks one object.
+type ObjectMask struct {
 	*Masker
 	// Payload is true if the payloads of Fleet's objects are not masked.
 	Payload bool
@@ -95,22 +97,22 @@ type Object struct {
 }
 
 // Object returns the masks of an object.
-func (m *Masker) Object(key object.Key) *Object {
+func (m *Masker) Object(key object.Key) *ObjectMask {
 	purpose := "object " + key.String()
 	if m.Same {
 		purpose = "objects"
 	}
-	return &Object{Masker: m, own: sum(m.key, purpose)}
+	return &ObjectMask{Masker: m, own: sum(m.key, purpose)}
 }
 
 // HasSecret reports whether the object is a Secret with values, or has a copy of one.
-func (o *Object) HasSecret() bool { return o.secret }
+func (o *ObjectMask) HasSecret() bool { return o.secret }
 
 // digits are the digits of a token. A token is valid as a YAML scalar, in JSON, in an address and in a shell. It is no
 // valid name of an object, so that it is never taken for one.
 var digits = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-const tokenPrefix = redact.MaskPrefix
+const tokenPrefix = MaskPrefix
 
 // isToken reports whether a text is a replacement, or what another program wrote instead of a value.
 func isToken(text string) bool {
@@ -124,13 +126,13 @@ const (
 )
 
 // Token returns the replacement of a value. White space around the value is kept, because programs drop it.
-func (o *Object) Token(v string) string {
+func (o *ObjectMask) Token(v string) string {
 	text := strings.TrimSpace(v)
 	if text == "" {
 		return v
 	}
 	prefix := tokenPrefix
-	if o.Partial && redact.Masked([]byte(text)) {
+	if o.Partial && Masked([]byte(text)) {
 		prefix = "redacted_" // an audit must not compare it
 	}
 	before, after, _ := strings.Cut(v, text)

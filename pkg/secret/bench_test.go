@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mask_test
+package secret_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/snapshot/mask"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // BenchmarkMask masks ConfigMaps and Deployments of 2 KiB, and compares the time with that of a copy: the same objects
@@ -70,7 +70,7 @@ func BenchmarkMask(b *testing.B) {
 		{"6,000 values of other lengths", lengths(6000),
 			[][]byte{configMap(strings.Repeat("planted-"+strings.Repeat("a", 69), 190))}},
 		{"Secret of 1 MiB", []string{text(1 << 20)}, usual},
-		{"ConfigMap of 700 KiB, binary", many(1000), [][]byte{configMap(b64(string(binary)))}},
+		{"ConfigMap of 700 KiB, binary", many(1000), [][]byte{configMap(encoded(string(binary)))}},
 		{"five gzip bombs", many(1000), [][]byte{configMap(bomb()), configMap(bomb()), configMap(bomb()),
 			configMap(bomb()), configMap(bomb())}},
 	} {
@@ -84,9 +84,9 @@ func BenchmarkMask(b *testing.B) {
 				between := time.Now()
 				m := maskerOf(row.values...)
 				for _, raw := range row.objects {
-					content, _ := mask.Decode(raw)
+					content, _ := secret.DecodeJSON(raw)
 					m.Object(keyOf("ConfigMap", "x")).Mask(content)
-					_, err := mask.Encode(content)
+					_, err := secret.EncodeJSON(content)
 					must(b, err)
 				}
 				copying, masking = copying+between.Sub(start), masking+time.Since(between)
@@ -113,7 +113,7 @@ func bomb() string {
 	w := gzip.NewWriter(&out)
 	_, _ = io.CopyN(w, zeros{}, 64<<20) // a buffer returns no error
 	_ = w.Close()
-	return b64(out.String())
+	return encoded(out.String())
 }
 
 type zeros struct{}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mask
+package secret
 
 import (
 	"bytes"
@@ -15,19 +15,18 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
 )
 
-// Decode decodes a JSON object. Numbers keep their digits.
-func Decode(raw []byte) (content map[string]any, ok bool) {
+// DecodeJSON decodes a JSON object. Numbers keep their digits.
+func DecodeJSON(raw []byte) (content map[string]any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	err := d.Decode(&content)
 	return content, err == nil && content != nil
 }
 
-// Encode encodes decoded JSON with sorted keys.
-func Encode(v any) ([]byte, error) {
+// EncodeJSON encodes decoded JSON with sorted keys.
+func EncodeJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -36,7 +35,7 @@ func Encode(v any) ([]byte, error) {
 }
 
 // within masks a part of an object with other fields than those around it.
-func (o *Object) within(s schema, mask func()) {
+func (o *ObjectMask) within(s schema, mask func()) {
 	before := o.schema
 	o.schema = s
 	mask()
@@ -44,7 +43,7 @@ func (o *Object) within(s schema, mask func()) {
 }
 
 // Mask masks the object, given as decoded JSON, in place.
-func (o *Object) Mask(content map[string]any) {
+func (o *ObjectMask) Mask(content map[string]any) {
 	apiVersion, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
 	o.within(schemaOf(apiVersion), func() {
@@ -57,7 +56,7 @@ func (o *Object) Mask(content map[string]any) {
 }
 
 // maskSecret masks a Secret, or a patch of one, in place: its data, and copies of it in its annotations.
-func (o *Object) maskSecret(content map[string]any) {
+func (o *ObjectMask) maskSecret(content map[string]any) {
 	for key, v := range content {
 		switch key {
 		case "metadata":
@@ -74,7 +73,7 @@ func (o *Object) maskSecret(content map[string]any) {
 }
 
 // secretData masks a map of values. encoded is true if they are base64.
-func (o *Object) secretData(v any, encoded bool) any {
+func (o *ObjectMask) secretData(v any, encoded bool) any {
 	data, ok := v.(map[string]any)
 	if !ok && v != nil {
 		return map[string]any{}
@@ -92,8 +91,8 @@ func (o *Object) secretData(v any, encoded bool) any {
 			data[key] = o.Token(text)
 			continue
 		}
-		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
-			text = string(plain)
+		if plain, ok := decodedValue(text, true); ok {
+			text = plain
 		}
 		data[key] = base64.StdEncoding.EncodeToString([]byte(o.Token(text)))
 	}
@@ -102,7 +101,7 @@ func (o *Object) secretData(v any, encoded bool) any {
 }
 
 // fields masks all members of an object in place.
-func (o *Object) fields(content map[string]any) {
+func (o *ObjectMask) fields(content map[string]any) {
 	for key, v := range content {
 		switch key {
 		case "metadata":
@@ -116,7 +115,7 @@ func (o *Object) fields(content map[string]any) {
 }
 
 // leaves replaces every text and number.
-func (o *Object) leaves(v any) any {
+func (o *ObjectMask) leaves(v any) any {
 	switch v := v.(type) {
 	case string:
 		return o.Token(v)
@@ -135,7 +134,7 @@ func (o *Object) leaves(v any) any {
 }
 
 // metadata masks the annotations of an object in place. secret is true for those of a Secret.
-func (o *Object) metadata(v any, secret bool) {
+func (o *ObjectMask) metadata(v any, secret bool) {
 	meta, _ := v.(map[string]any)
 	for key, v := range meta {
 		if fixed[key] || nameKeys[key] {
@@ -170,7 +169,7 @@ var digest = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-
 
 // keys masks the keys of managedFields in place: they have the names of fields, the keys of lists, and the elements of
 // sets.
-func (o *Object) keys(v any) {
+func (o *ObjectMask) keys(v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
@@ -195,7 +194,7 @@ func (o *Object) keys(v any) {
 }
 
 // annotation masks an annotation, which may be a copy of the object. secret is true for one of a Secret.
-func (o *Object) annotation(text string, secret bool) string {
+func (o *ObjectMask) annotation(text string, secret bool) string {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return o.Text(text)
 	}
@@ -203,7 +202,7 @@ func (o *Object) annotation(text string, secret bool) string {
 	// A decoder would not return what follows the object, nor the first value of a key that occurs twice.
 	ok := jsontext.Value(text).IsValid()
 	if ok {
-		content, ok = Decode([]byte(text))
+		content, ok = DecodeJSON([]byte(text))
 	}
 	if !ok {
 		if secret {
@@ -211,19 +210,17 @@ func (o *Object) annotation(text string, secret bool) string {
 		}
 		return o.Text(text)
 	}
-	before, err := Encode(content)
+	before, err := EncodeJSON(content)
 	if err != nil {
 		return o.Token(text)
 	}
-	_, data := content["data"].(map[string]any)
-	_, stringData := content["stringData"].(map[string]any)
-	isCopy := secret && (data || stringData)
+	isCopy := secret && hasData(content)
 	if content["kind"] == "Secret" || isCopy {
 		o.maskSecret(content)
 	} else {
 		o.Mask(content)
 	}
-	after, err := Encode(content)
+	after, err := EncodeJSON(content)
 	switch {
 	case err != nil:
 		return o.Token(text)
@@ -234,7 +231,7 @@ func (o *Object) annotation(text string, secret bool) string {
 }
 
 // field masks the value of a field. parent is the object that has the field.
-func (o *Object) field(key string, v any, parent map[string]any) any {
+func (o *ObjectMask) field(key string, v any, parent map[string]any) any {
 	if o.schema == fleetFields && payloadKeys[key] {
 		if o.Payload {
 			return v
@@ -294,7 +291,7 @@ func elementOf(key string) string {
 var plainWord = regexp.MustCompile(`^[A-Za-z._-]+$`)
 
 // keeps reports whether the text of a field is not masked, because it identifies something, is a state, or is a time.
-func (o *Object) keeps(key, v string) bool {
+func (o *ObjectMask) keeps(key, v string) bool {
 	switch {
 	case strings.ContainsAny(v, notInNames):
 		return false
@@ -305,7 +302,7 @@ func (o *Object) keeps(key, v string) bool {
 }
 
 // number masks a number that is a value of a Secret.
-func (o *Object) number(v json.Number) any {
+func (o *ObjectMask) number(v json.Number) any {
 	if o.index.Known(v.String()) {
 		return o.Token(v.String())
 	}
@@ -313,7 +310,7 @@ func (o *Object) number(v json.Number) any {
 }
 
 // renameKeys masks values of Secrets in the keys of a map.
-func (o *Object) renameKeys(of map[string]any) {
+func (o *ObjectMask) renameKeys(of map[string]any) {
 	for name, v := range maps.Clone(of) {
 		if masked := o.mapKey(name); masked != name {
 			delete(of, name)
@@ -327,9 +324,9 @@ var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
 // mapKey masks a key with a value of a Secret. The name of a field is masked only if it looks like no word, and the
 // domain of an annotation never.
-func (o *Object) mapKey(name string) string {
+func (o *ObjectMask) mapKey(name string) string {
 	isName := fieldName.MatchString(name) || plainWord.MatchString(name)
-	if len(name) < redact.MinLength || isName && !escape.IsRandom(name) {
+	if len(name) < MinLength || isName && !escape.IsRandom(name) {
 		return name
 	}
 	at := strings.IndexByte(name, '/') + 1
@@ -337,13 +334,13 @@ func (o *Object) mapKey(name string) string {
 }
 
 // patch masks a patch of a Secret in Fleet's status.
-func (o *Object) patch(text string) string {
-	content, ok := Decode([]byte(text))
+func (o *ObjectMask) patch(text string) string {
+	content, ok := DecodeJSON([]byte(text))
 	if !ok {
 		return o.Token(text)
 	}
 	o.maskSecret(content)
-	out, err := Encode(content)
+	out, err := EncodeJSON(content)
 	if err != nil {
 		return o.Token(text)
 	}
@@ -354,7 +351,7 @@ func (o *Object) patch(text string) string {
 var modifiedSecret = regexp.MustCompile(`secret\.v1 \S+ modified \{`)
 
 // message masks the message of a condition, which may quote patches of Secrets.
-func (o *Object) message(text string) string {
+func (o *ObjectMask) message(text string) string {
 	var out strings.Builder
 	for {
 		at := modifiedSecret.FindStringIndex(text)

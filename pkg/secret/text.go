@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mask
+package secret
 
 import (
 	"regexp"
@@ -11,7 +11,7 @@ import (
 // Text masks the values of Secrets in a text, and the credentials in addresses, which need not be values of Secrets. A
 // word with a value in another encoding, and a compressed one, is masked as a whole. If that does not hide the value,
 // the text is.
-func (o *Object) Text(text string) string {
+func (o *ObjectMask) Text(text string) string {
 	out := escape.ReplaceCredentials(o.index.Replace(text, o.Token), o.again)
 	if !o.hides(out) {
 		return out
@@ -31,13 +31,13 @@ func (o *Object) Text(text string) string {
 var word = regexp.MustCompile(`\S+`)
 
 // hides reports whether a text has a value in another encoding.
-func (o *Object) hides(text string) bool {
+func (o *ObjectMask) hides(text string) bool {
 	d := decoding{index: o.index, budget: decodedPerByte*len(text) + 1<<10}
 	return d.hides(text, maxLayers)
 }
 
 // again is Token for a text that may be masked already.
-func (o *Object) again(text string) string {
+func (o *ObjectMask) again(text string) string {
 	if isToken(text) {
 		return text
 	}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redact
+package secret
 
 import (
 	"bytes"
-	"encoding/base64"
 )
 
 // MaskPrefix is the beginning of the text with which the verb snapshot replaces the value of a Secret.
@@ -24,11 +23,10 @@ func Masked(v []byte) bool {
 func MaskedSecret(c map[string]any) bool {
 	masked := false
 	secretValues(c, func(v string, encoded bool) {
-		content := []byte(v)
-		if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
-			content = b
+		if plain, ok := decodedValue(v, encoded); ok {
+			v = plain
 		}
-		masked = masked || len(content) > 0 && Masked(content)
+		masked = masked || v != "" && Masked([]byte(v))
 	})
 	return masked
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package redact_test
+package secret_test
 
 import (
 	"encoding/base64"
@@ -13,37 +13,37 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/redact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
 // document is a document of some texts and names. published adds the text that the program wrote.
 type document struct {
 	texts, names []string
-	published    func(*redact.Published)
+	published    func(*secret.Published)
 }
 
-// Texts implements redact.Document.
+// Texts implements secret.Document.
 func (d document) Texts(add func(...string)) { add(d.texts...) }
 
-// Names implements redact.Document.
+// Names implements secret.Document.
 func (d document) Names(add func(...string)) { add(d.names...) }
 
-// Published implements redact.Document.
-func (d document) Published(p *redact.Published) {
+// Published implements secret.Document.
+func (d document) Published(p *secret.Published) {
 	if d.published != nil {
 		d.published(p)
 	}
 }
 
 // shown returns a text as a document with this text alone shows it.
-func shown(s *redact.Secrets, text string) string {
+func shown(s *secret.Values, text string) string {
 	return s.Redactor(document{texts: []string{text}})(text)
 }
 
 // decoded is a Secret as JSON.
-func decoded(t *testing.T, secret string) map[string]any {
+func decoded(t *testing.T, content string) map[string]any {
 	t.Helper()
-	out, _, err := object.Decode([]byte(secret))
+	out, _, err := object.Decode([]byte(content))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestForms(t *testing.T) {
 		"lines joined by blanks":          strings.Join(strings.Fields(long), " "),
 		"lines, base64":                   encoded(long),
 	} {
-		var s redact.Secrets
+		var s secret.Values
 		s.AddPlain(value)
 		s.AddPlain(long)
 		got := shown(&s, "before "+form+" after")
@@ -107,7 +107,7 @@ func TestEmbeddedBase64(t *testing.T) {
 	for _, before := range []string{"", "u", "u:", "us:", "user:"} {
 		for _, after := range []string{"", "\n", "\n\n", ";x=y"} {
 			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
-				var s redact.Secrets
+				var s secret.Values
 				s.AddPlain(value)
 				got := shown(&s, e.EncodeToString([]byte(before+value+after)))
 				if around := e.EncodedLen(len(before)) + e.EncodedLen(len(after)); !strings.Contains(got, "***") ||
@@ -169,7 +169,7 @@ func TestAddSecret(t *testing.T) {
 		".dockercfg that is not JSON": {`{"data":{".dockercfg":"` + encoded("invented text") + `","config.json":"` +
 			encoded("[]") + `"}}`, []string{"invented text"}, nil},
 	} {
-		var s redact.Secrets
+		var s secret.Values
 		s.AddSecret(decoded(t, tc.secret))
 		for _, text := range tc.hidden {
 			if got := shown(&s, "it is "+text+"."); got != "it is ***." {
@@ -187,7 +187,7 @@ func TestAddSecret(t *testing.T) {
 // TestTexts checks that secret values are hidden in the texts that reports quote: environment variables, addresses,
 // Helm values.
 func TestTexts(t *testing.T) {
-	var s redact.Secrets
+	var s secret.Values
 	s.AddPlain("invented-password")
 	s.AddPlain("p@ss/w:rd 1")
 	s.AddSecret(map[string]any{"data": map[string]any{"token": encoded("invented-token")}})
@@ -222,7 +222,7 @@ func TestTexts(t *testing.T) {
 
 // TestLongestFirst checks that a value that contains another one is hidden completely.
 func TestLongestFirst(t *testing.T) {
-	var s redact.Secrets
+	var s secret.Values
 	s.AddPlain("invented")
 	s.AddPlain("invented-password")
 	if got := shown(&s, "invented-password, invented"); got != "***, ***" {
@@ -233,7 +233,7 @@ func TestLongestFirst(t *testing.T) {
 // TestNames checks that a value that is a name in the document is shown, and a value that is only part of a name is
 // not.
 func TestNames(t *testing.T) {
-	var s redact.Secrets
+	var s secret.Values
 	for _, v := range []string{"guestbook", "fleet-local/guestbook", "frontend", "default"} {
 		s.AddPlain(v)
 	}
@@ -247,20 +247,20 @@ func TestNames(t *testing.T) {
 // TestAddQuoted checks which values of a Secret that no bundle states are hidden: those that the document quotes,
 // except for public words and for text that the program wrote.
 func TestAddQuoted(t *testing.T) {
-	secret := decoded(t, `{"data":{"a":"`+encoded("invented-password")+`","b":"`+encoded("Deployment")+`",`+
+	content := decoded(t, `{"data":{"a":"`+encoded("invented-password")+`","b":"`+encoded("Deployment")+`",`+
 		`"c":"`+encoded("is not ready")+`","d":"`+encoded("[invented")+`"},
 		"stringData":{"e":"invented-plain","f":".spec.replicas","g":"not in any text"}}`)
 	d := document{
 		texts: []string{`Deployment web is not ready: "invented-password", invented-plain, .spec.replicas, .data[` +
 			`"[invented"]`},
-		published: func(p *redact.Published) {
+		published: func(p *secret.Published) {
 			p.Sentence(`Deployment web is not ready: "invented-password", .data["invented-plain"]`,
 				[]string{`.data["invented-plain"]`, ".data"})
 			p.Path(".spec.replicas")
 			p.Path(`.data["[invented"]`)
 		},
 	}
-	var quotes redact.Quotes
+	var quotes secret.Quotes
 	if !quotes.Empty() {
 		t.Error("quotes without a text are not empty")
 	}
@@ -271,8 +271,8 @@ func TestAddQuoted(t *testing.T) {
 	if quotes.Empty() {
 		t.Error("no text was added")
 	}
-	var s redact.Secrets
-	s.AddQuoted(secret, &quotes, map[string]bool{"Deployment": true}, false)
+	var s secret.Values
+	s.AddQuoted(content, &quotes, map[string]bool{"Deployment": true}, false)
 	want := `Deployment web is not ready: "***", ***, .spec.replicas, .data["***"]`
 	if got := s.Redactor(d)(d.texts[0]); got != want {
 		t.Errorf("shown as %q, want %q", got, want)
@@ -299,7 +299,7 @@ func TestSecretIn(t *testing.T) {
 		"":                                   false,
 		5:                                    false,
 	} {
-		if got := redact.SecretIn(annotation) != nil; got != want {
+		if got := secret.SecretIn(annotation) != nil; got != want {
 			t.Errorf("%v: a Secret: %v, want %v", annotation, got, want)
 		}
 	}
