@@ -2,7 +2,10 @@
 
 package release
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // These are the limits of Objects and ObjectMetadata. Everybody who may create Secrets in a namespace can write a
 // record. It has at most 1 MiB compressed.
@@ -32,6 +35,14 @@ type BoundError struct{ bound string }
 
 // Error implements error.
 func (e *BoundError) Error() string { return e.bound }
+
+// BoundOf returns the limit that an error says is exceeded; empty for another error.
+func BoundOf(err error) string {
+	if bound, ok := errors.AsType[*BoundError](err); ok {
+		return bound.bound
+	}
+	return ""
+}
 
 var (
 	errLargeDocument     error = &BoundError{"it has more than 1 MiB to parse"}

@@ -89,7 +89,7 @@ func (r *Record) read(within limits) ([]Object, error) {
 			return nil, errManyDocuments
 		}
 		raw, err := d.json(doc)
-		if _, ok := errors.AsType[*BoundError](err); err != nil && !ok {
+		if err != nil && BoundOf(err) == "" {
 			err = errors.New("it is not valid YAML") // the error of the library may quote the document
 		}
 		if err != nil {

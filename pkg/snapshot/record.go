@@ -31,13 +31,13 @@ func (t *taking) releaseRecord(name release.Name, masks *secret.ObjectMask, valu
 	}
 	rec, err := release.Decode([]byte(value))
 	if err != nil {
-		return t.unreadable(name, source.Unreadable{Damaged: err.Error(), Limit: limitOf(err)})
+		return t.unreadable(name, source.Unreadable{Damaged: err.Error(), Limit: release.BoundOf(err)})
 	}
 	var objects []release.Object
 	if rec.Manifest != "" && rec.BundleID != "" { // of a release that is not Fleet's, only the identity is read
 		objects, err = rec.Objects()
 		if err != nil && !errors.Is(err, release.ErrNoManifest) {
-			t.unreadable(name, source.Unreadable{Manifest: err.Error(), Limit: limitOf(err)})
+			t.unreadable(name, source.Unreadable{Manifest: err.Error(), Limit: release.BoundOf(err)})
 		}
 	}
 	out := capturedRecord(rec, masks)
@@ -53,14 +53,6 @@ func (t *taking) releaseRecord(name release.Name, masks *secret.ObjectMask, valu
 		return t.unreadable(name, source.Unreadable{Damaged: "encoding the captured record: " + err.Error()})
 	}
 	return packRecord(text)
-}
-
-// limitOf is the limit that an error says is exceeded; empty for another error.
-func limitOf(err error) string {
-	if bound, exceeded := errors.AsType[*release.BoundError](err); exceeded {
-		return bound.Error()
-	}
-	return ""
 }
 
 // record is a release record in the form of Helm.

@@ -38,7 +38,7 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 		return out.damaged(secret, fmt.Errorf("decoding release record: it is the record of release %s", read.Name))
 	}
 	out.Record, out.Objects, out.Secrets, out.ManifestError = read.Record, read.Objects, read.Secrets, read.Problem
-	out.Skipped, out.OverBound = read.Part != release.Whole, boundOf(read.Problem)
+	out.Skipped, out.OverBound = read.Part != release.Whole, release.BoundOf(read.Problem)
 	if n := len(out.Objects) + len(out.Hooks); n > counted && !out.Dense { // YAML has many ways to write a kind
 		if out.Dense = w.charge(&out.Record, out.packed, unpacked, n); out.Dense {
 			out.Objects, out.Secrets = nil, nil
@@ -49,14 +49,6 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 
 // damaged makes the record in a Secret one that could not be decoded.
 func (r *Record) damaged(secret release.Name, why error) *Record {
-	r.Name, r.Damaged, r.OverBound = secret, why.Error(), boundOf(why)
+	r.Name, r.Damaged, r.OverBound = secret, why.Error(), release.BoundOf(why)
 	return r
-}
-
-// boundOf returns the limit that an error states; empty if it states none.
-func boundOf(err error) string {
-	if bound, ok := errors.AsType[*release.BoundError](err); ok {
-		return bound.Error()
-	}
-	return ""
 }
