@@ -88,12 +88,17 @@ type BundleResult struct {
 	Content string `json:"content,omitempty"`
 }
 
+// orNone returns u, or no results for nil.
+func (u *Unmasked) orNone() Unmasked {
+	if u == nil {
+		return Unmasked{}
+	}
+	return *u
+}
+
 // Values returns the result of a Secret with Helm values.
 func (u *Unmasked) Values(secretType, namespace, name string) (ValuesResult, bool) {
-	if u == nil {
-		return ValuesResult{}, false
-	}
-	v, ok := u.ValuesSecrets[ValuesName(secretType, namespace, name)]
+	v, ok := u.orNone().ValuesSecrets[ValuesName(secretType, namespace, name)]
 	return v, ok
 }
 
@@ -104,37 +109,25 @@ func ValuesName(secretType, namespace, name string) string {
 
 // Content returns why a Content could not be read.
 func (u *Unmasked) Content(name string) (Unreadable, bool) {
-	if u == nil {
-		return Unreadable{}, false
-	}
-	v, ok := u.Contents[name]
+	v, ok := u.orNone().Contents[name]
 	return v, ok
 }
 
 // Record returns the result of a release record that could not be read.
 func (u *Unmasked) Record(namespace, secret string) (Unreadable, bool) {
-	if u == nil {
-		return Unreadable{}, false
-	}
-	v, ok := u.Records[namespace+"/"+secret]
+	v, ok := u.orNone().Records[namespace+"/"+secret]
 	return v, ok
 }
 
 // Bundle returns the result of the files of a Bundle.
 func (u *Unmasked) Bundle(namespace, name string) (BundleResult, bool) {
-	if u == nil {
-		return BundleResult{}, false
-	}
-	v, ok := u.Bundles[namespace+"/"+name]
+	v, ok := u.orNone().Bundles[namespace+"/"+name]
 	return v, ok
 }
 
 // Copy returns the sum of the data of a Secret or ConfigMap that Fleet copies.
 func (u *Unmasked) Copy(ref object.Ref) (string, bool) {
-	if u == nil {
-		return "", false
-	}
-	v, ok := u.Copies[CopyName(ref)]
+	v, ok := u.orNone().Copies[CopyName(ref)]
 	return v, ok
 }
 
@@ -142,9 +135,4 @@ func (u *Unmasked) Copy(ref object.Ref) (string, bool) {
 func CopyName(ref object.Ref) string { return ref.Kind + " " + ref.Namespace + "/" + ref.Name }
 
 // Rendering returns the result of rendering the bundle of a bundle deployment; nil if it is not known.
-func (u *Unmasked) Rendering(key string) *Rendering {
-	if u == nil {
-		return nil
-	}
-	return u.Renderings[key]
-}
+func (u *Unmasked) Rendering(key string) *Rendering { return u.orNone().Renderings[key] }
