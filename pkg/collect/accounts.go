@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -27,14 +28,9 @@ func (r *Reader) Accounts(ctx context.Context, deployments []*resolve.BundleDepl
 	}
 	slices.Sort(namespaces)
 	found := map[types.NamespacedName]bool{}
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespaces: namespaces,
-		MetadataOnly: true}
-	cover, err := r.list(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err == nil {
-			found[types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] = true
-		}
-		return err
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespaces: namespaces}
+	cover, err := r.listMetadata(ctx, q, func(m *object.Meta) {
+		found[types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] = true
 	})
 	for _, d := range deployments {
 		d.Account = resolve.AccountOf(&d.Deployment, found, cover)

@@ -5,6 +5,7 @@ package collect
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,7 @@ import (
 // as gaps. others are objects that are deleted too, such as copies of downstreamResources.
 func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected,
 	[]source.Gap, error) {
-	r.progress.start("reading the objects that are deleted")
+	r.progress.Start("reading the objects that are deleted")
 	a := affectedReader{reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{},
 		Live:         map[object.Key]string{},
 		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}},
@@ -96,19 +97,12 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninsta
 	for _, ref := range others {
 		add(ref)
 	}
-	for _, gvk := range sortedKinds(namespaces) {
-		q := source.Query{Kind: gvk, MetadataOnly: true}
+	for _, gvk := range slices.SortedFunc(maps.Keys(namespaces), source.CompareKinds) {
+		q := source.Query{Kind: gvk}
 		if in := distinct(namespaces[gvk]); in[0] != "" {
 			q.Namespaces = in
 		}
-		cover, err := a.reader.list(ctx, q, func(o source.Object) error {
-			m, err := o.ReadMeta()
-			if err != nil {
-				return err
-			}
-			a.found(m)
-			return nil
-		})
+		cover, err := a.reader.listMetadata(ctx, q, a.found)
 		if err != nil {
 			return err
 		}
@@ -125,17 +119,6 @@ func (a *affectedReader) gap(what string, cover source.Coverage, effect string) 
 			a.gaps = append(a.gaps, g)
 		}
 	}
-}
-
-func sortedKinds(of map[schema.GroupVersionKind][]string) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
-	for gvk := range of {
-		out = append(out, gvk)
-	}
-	slices.SortFunc(out, func(x, y schema.GroupVersionKind) int {
-		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind))
-	})
-	return out
 }
 
 // claims reads the PersistentVolumeClaims that may be deleted or kept, and the reclaim policies of their volumes.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -81,7 +80,7 @@ type kubeConfigs struct {
 // config reads the ConfigMap of the controller. It is a gap only if a Cluster depends on it.
 func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 	const what = "reading ConfigMap " + fleet.ControllerName
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), FieldSelector: "metadata.name=" +
+	q := source.Query{Kind: configMapKind, FieldSelector: "metadata.name=" +
 		fleet.ControllerName,
 		Fallback: append(slices.Clone(SystemNamespaces), agentconfig.LegacyNamespace)}
 	cover, err := k.reader.Source.List(ctx, q, func(o source.Object) error {

@@ -59,14 +59,9 @@ func (c *clusterReader) trustLabels(ctx context.Context, f *state.Fleet) (err er
 	if !c.out.RecordsAlone(f) {
 		return nil
 	}
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), MetadataOnly: true,
-		FieldSelector: "metadata.name=" + directory.TrustNamespace}
-	c.out.Coverage.TrustLabels, err = c.reader.list(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err == nil {
-			c.out.TrustLabels = m.Metadata.Labels
-		}
-		return err
+	q := source.Query{Kind: namespaceKind, FieldSelector: "metadata.name=" + directory.TrustNamespace}
+	c.out.Coverage.TrustLabels, err = c.reader.listMetadata(ctx, q, func(m *object.Meta) {
+		c.out.TrustLabels = m.Metadata.Labels
 	})
 	return err
 }
@@ -134,7 +129,7 @@ func (c *clusterReader) records(ctx context.Context, g *errgroup.Group, f *state
 		c.out.Coverage.Records = source.NotCovered(source.Failure{Reason: source.NotInSnapshot})
 		return
 	}
-	c.reader.progress.start("reading release records")
+	c.reader.progress.Start("reading release records")
 	if o.OtherReleases {
 		g.Go(func() error { return c.releasesInConfigMaps(ctx) })
 	}
@@ -158,19 +153,13 @@ func (c *clusterReader) agentSecrets(ctx context.Context, namespaces []string) (
 }
 
 func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), LabelSelector: "owner=helm",
-		MetadataOnly: true}
-	c.out.Coverage.ConfigMaps, err = c.reader.list(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err != nil {
-			return err
-		}
+	q := source.Query{Kind: configMapKind, LabelSelector: "owner=helm"}
+	c.out.Coverage.ConfigMaps, err = c.reader.listMetadata(ctx, q, func(m *object.Meta) {
 		if name, err := release.ParseSecretName(m.Metadata.Namespace, m.Metadata.Name); err == nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.out.AddRelease(name)
 		}
-		return nil
 	})
 	return err
 }
@@ -195,7 +184,7 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string, named
 	unpacked := semaphore.NewWeighted(maxUnpacked)
 	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: namespaces}
 	cover, err := c.reader.Source.List(decoding, q, func(o source.Object) error {
-		c.reader.progress.object()
+		c.reader.progress.Object()
 		name, value, ok := c.record(o.Raw)
 		if !ok {
 			return nil

@@ -6,9 +6,8 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -21,21 +20,15 @@ func (r *Reader) ClusterNamespaces(ctx context.Context, f *state.Fleet) (map[str
 		return nil, nil, nil
 	}
 	found := map[string]state.ClusterNamespace{}
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), LabelSelector: fleet.ManagedLabel +
-		"=true", MetadataOnly: true}
-	cover, err := r.list(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err != nil {
-			return err
-		}
+	q := source.Query{Kind: namespaceKind, LabelSelector: fleet.ManagedLabel + "=true"}
+	cover, err := r.listMetadata(ctx, q, func(m *object.Meta) {
 		workspace, name := m.Metadata.Annotations[fleet.ClusterNamespaceLabel],
 			m.Metadata.Annotations[fleet.ClusterLabel]
 		if workspace == "" || name == "" || m.Metadata.DeletionTimestamp != "" {
-			return nil
+			return
 		}
 		created, _ := time.Parse(time.RFC3339, m.Metadata.CreationTimestamp) // zero if it is not known
 		found[m.Metadata.Name] = state.ClusterNamespace{Workspace: workspace, Cluster: name, Created: created}
-		return nil
 	})
 	if reason := cover.Failures()["*"].Reason; err != nil || reason == source.KindNotServed {
 		return found, nil, err

@@ -22,7 +22,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+var (
+	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	namespaceKind = corev1.SchemeGroupVersion.WithKind(state.Namespace)
+	secretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
+)
 
 // SystemNamespaces are the default namespaces of Fleet's agents. They are read for users who may not list Secrets in
 // all namespaces.
@@ -36,7 +40,7 @@ type Reader struct {
 	// Secrets are the values of Secrets that were read. They must not be shown. The readers of one run share them.
 	Secrets *secret.Values
 
-	progress progress
+	progress Meter
 	answered answers
 	uid      atomic.Pointer[string] // of the Namespace kube-system
 }
@@ -52,7 +56,7 @@ type answers struct {
 // goroutines; it may be nil.
 func Open(ctx context.Context, src source.Source, secrets *secret.Values, report func(Progress)) (*Reader, error) {
 	r := &Reader{Source: src, Secrets: secrets}
-	r.progress.report = report
+	r.progress.Report = report
 	var err error
 	// The first request is alone: it may run a credential plugin, which may ask the user.
 	if r.Description, err = src.Describe(ctx); err != nil {
@@ -67,7 +71,7 @@ func Open(ctx context.Context, src source.Source, secrets *secret.Values, report
 func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Object) error) (source.Coverage, error) {
 	bad := 0
 	cover, err := r.Source.List(ctx, q, func(o source.Object) error {
-		r.progress.object()
+		r.progress.Object()
 		r.identify(o)
 		if decode(o) != nil {
 			bad++
@@ -81,10 +85,22 @@ func (r *Reader) list(ctx context.Context, q source.Query, decode func(source.Ob
 	return cover, err
 }
 
+// listMetadata lists the metadata of objects.
+func (r *Reader) listMetadata(ctx context.Context, q source.Query, add func(*object.Meta)) (source.Coverage, error) {
+	q.MetadataOnly = true
+	return r.list(ctx, q, func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err == nil {
+			add(m)
+		}
+		return err
+	})
+}
+
 // identify keeps the uid that identifies the cluster. It is not read for itself: it is known if the Namespaces are
 // read.
 func (r *Reader) identify(o source.Object) {
-	if o.Kind != corev1.SchemeGroupVersion.WithKind(state.Namespace) {
+	if o.Kind != namespaceKind {
 		return
 	}
 	if m, err := o.ReadMeta(); err == nil && m.Metadata.Name == metav1.NamespaceSystem {

@@ -29,7 +29,7 @@ func (r *Reader) Copies(ctx context.Context, copies []evaluate.Copy,
 	if len(copies) == 0 {
 		return nil, nil
 	}
-	r.progress.start("reading copies of downstreamResources")
+	r.progress.Start("reading copies of downstreamResources")
 	originals, live := newDigests(r), map[*Reader]*digests{}
 	for i := range copies {
 		reader := readerOf(&copies[i])
@@ -153,7 +153,7 @@ func (d *digests) add(o source.Object) error {
 		return nil
 	}
 	data, ok := dataOf(o.Raw, m.Kind == secretKind.Kind, d.reader.Description.Partial())
-	ok = ok && (d.reader.Description.Unmasked == nil || !masks(data)) // two snapshots have other masks for the same value
+	ok = ok && (d.reader.Description.Unmasked == nil || !masks(data)) // two snapshots mask a value differently
 	if before, known := d.reader.Description.Unmasked.Copy(m.Ref()); known {
 		data, ok = []byte(before), true
 	} else if o.Partial {

@@ -34,7 +34,7 @@ func (r *Reader) Fleet(ctx context.Context, workspace string) (*state.Fleet, []s
 
 // fleet reads objects of some of Fleet's kinds.
 func (r *Reader) fleet(ctx context.Context, workspace string, kinds []state.Kind) (*state.Fleet, []source.Gap, error) {
-	r.progress.start("reading Fleet's objects")
+	r.progress.Start("reading Fleet's objects")
 	workspaces := []string{"fleet-default", "fleet-local"}
 	if workspace != "" && !slices.Contains(workspaces, workspace) {
 		workspaces = append(workspaces, workspace)
@@ -182,7 +182,7 @@ func (f *fleetReader) deploymentsOfClusters(ctx context.Context) error {
 // its releases.
 func (r *Reader) workload(ctx context.Context, gvk schema.GroupVersionKind, name string,
 	add func(source.Object) error) error {
-	_, err := r.Source.List(ctx, source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces},
-		add)
+	q := source.Query{Kind: gvk, FieldSelector: "metadata.name=" + name, Fallback: SystemNamespaces}
+	_, err := r.Source.List(ctx, q, add)
 	return err
 }

@@ -40,7 +40,7 @@ const maxReading = 10_000
 
 // Live lists the desired kinds and passes every object to the evaluator.
 func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions) (evaluate.Observed, error) {
-	r.progress.start("reading live objects")
+	r.progress.Start("reading live objects")
 	l := lists{reader: r, evaluator: e, options: o,
 		reading: semaphore.NewWeighted(maxReading),
 		out:     evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}, Searched: o.Search}}
@@ -183,16 +183,16 @@ func (l *lists) search(ctx context.Context, g *errgroup.Group) {
 func (l *lists) searchKind(ctx context.Context, k source.Kind, selector string) error {
 	whole := true
 	var found []evaluate.Undesired
-	cover, err := l.reader.Source.List(ctx, source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true},
-		func(o source.Object) error {
-			l.reader.progress.object()
-			if m, err := o.ReadMeta(); err != nil {
-				whole = false
-			} else if u := l.evaluator.ObserveUndesired(m); u != nil {
-				found = append(found, *u)
-			}
-			return nil
-		})
+	q := source.Query{Kind: k.GroupVersionKind, LabelSelector: selector, MetadataOnly: true}
+	cover, err := l.reader.Source.List(ctx, q, func(o source.Object) error {
+		l.reader.progress.Object()
+		if m, err := o.ReadMeta(); err != nil {
+			whole = false
+		} else if u := l.evaluator.ObserveUndesired(m); u != nil {
+			found = append(found, *u)
+		}
+		return nil
+	})
 	for _, f := range cover.Failures() {
 		whole = whole && f.Reason == source.NotInSnapshot
 	}

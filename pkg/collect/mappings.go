@@ -5,8 +5,7 @@ package collect
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -19,13 +18,10 @@ func (r *Reader) NamespaceLabels(ctx context.Context, f *state.Fleet) (map[strin
 		return nil, source.Coverage{}, nil
 	}
 	out, workspaces := map[string]map[string]string{}, f.Workspaces()
-	cover, err := r.list(ctx, source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace),
-		MetadataOnly: true}, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err == nil && workspaces[m.Metadata.Name] {
+	cover, err := r.listMetadata(ctx, source.Query{Kind: namespaceKind}, func(m *object.Meta) {
+		if workspaces[m.Metadata.Name] {
 			out[m.Metadata.Name] = m.Metadata.Labels
 		}
-		return err
 	})
 	return out, cover, err
 }

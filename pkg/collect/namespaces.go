@@ -5,8 +5,7 @@ package collect
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -16,13 +15,10 @@ import (
 func (r *Reader) Namespaces(ctx context.Context, wanted map[string]bool) (map[string]state.NamespaceMeta,
 	source.Failure, error) {
 	out := map[string]state.NamespaceMeta{}
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), MetadataOnly: true}
-	cover, err := r.list(ctx, q, func(o source.Object) error {
-		m, err := o.ReadMeta()
-		if err == nil && wanted[m.Metadata.Name] {
+	cover, err := r.listMetadata(ctx, source.Query{Kind: namespaceKind}, func(m *object.Meta) {
+		if wanted[m.Metadata.Name] {
 			out[m.Metadata.Name] = state.NamespaceMeta{Labels: m.Metadata.Labels, Annotations: m.Metadata.Annotations}
 		}
-		return err
 	})
 	if f, whole := cover.Of(""); err != nil || !whole {
 		return nil, f, err

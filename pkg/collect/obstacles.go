@@ -62,7 +62,7 @@ func hasPods(o *evaluate.Object) bool {
 
 // terminating returns what keeps a Namespace from being deleted, as a sentence; empty if that is not known.
 func (r *Reader) terminating(ctx context.Context, name string) (why string, err error) {
-	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind(state.Namespace), FieldSelector: "metadata.name=" + name}
+	q := source.Query{Kind: namespaceKind, FieldSelector: "metadata.name=" + name}
 	_, err = r.list(ctx, q, func(o source.Object) error {
 		content, _, err := o.Decode()
 		why = evaluate.Deletion(content)
@@ -81,7 +81,7 @@ func (r *Reader) pods(ctx context.Context, namespaces []string) (*state.Pods, er
 		add  func([]byte) error
 	}{
 		{deploymentKind.GroupVersion().WithKind("ReplicaSet"), out.AddSet},
-		{corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), out.AddClaim},
+		{claimKind, out.AddClaim},
 		{corev1.SchemeGroupVersion.WithKind("Pod"), out.Add},
 	} {
 		q := source.Query{Kind: read.kind, Namespaces: namespaces}

@@ -10,30 +10,34 @@ type Progress struct {
 	Objects int    // objects read so far
 }
 
-// progress counts the objects read and reports the count.
-type progress struct {
-	n      atomic.Int64
-	doing  atomic.Value // string
-	report func(Progress)
+// Meter counts objects and reports the count. Several goroutines may use it.
+type Meter struct {
+	// Report receives the progress; nil if it is not needed.
+	Report func(Progress)
+
+	n     atomic.Int64
+	doing atomic.Value // string
 }
 
 // reportEvery is the number of objects between two reports.
 const reportEvery = 256
 
-func (p *progress) start(doing string) {
-	p.doing.Store(doing)
-	p.tell(p.n.Load())
+// Start reports what is done next.
+func (m *Meter) Start(doing string) {
+	m.doing.Store(doing)
+	m.tell(m.n.Load())
 }
 
-func (p *progress) object() {
-	if n := p.n.Add(1); n%reportEvery == 0 {
-		p.tell(n)
+// Object counts an object.
+func (m *Meter) Object() {
+	if n := m.n.Add(1); n%reportEvery == 0 {
+		m.tell(n)
 	}
 }
 
-func (p *progress) tell(n int64) {
-	if p.report != nil {
-		doing, _ := p.doing.Load().(string)
-		p.report(Progress{Doing: doing, Objects: int(n)})
+func (m *Meter) tell(n int64) {
+	if m.Report != nil {
+		doing, _ := m.doing.Load().(string)
+		m.Report(Progress{Doing: doing, Objects: int(n)})
 	}
 }

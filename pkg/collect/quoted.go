@@ -29,7 +29,7 @@ type QuotedOptions struct {
 // QuotedSecrets lists all Secrets except release records and adds the values that the document may quote. The
 // coverage does not include a namespace in which another program masked values.
 func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Coverage, error) {
-	r.progress.start("reading Secrets, to hide their values")
+	r.progress.Start("reading Secrets, to hide their values")
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: o.Namespaces}
 	search := newSearch(o.Memory, o.Quotes, o.HelmValues)
 	if o.Memory != nil {

@@ -73,7 +73,7 @@ type rendering struct {
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
 func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*resolve.Rendering, error) {
-	r.progress.start("rendering bundles")
+	r.progress.Start("rendering bundles")
 	var out []*resolve.Rendering
 	total := 0
 	for batch := range slices.Chunk(bundles, batchSize) {

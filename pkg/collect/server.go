@@ -60,7 +60,7 @@ func (r *Reader) Ask(ctx context.Context, e *evaluate.Evaluator, server Server, 
 	if len(questions) == 0 {
 		return out, nil
 	}
-	r.progress.start("asking the server about differences")
+	r.progress.Start("asking the server about differences")
 	q := asking{server: server, evaluator: e, secrets: r.Secrets, check: check,
 		allowed: map[string]func() (bool, error){}}
 	var mu sync.Mutex // guards out
@@ -120,7 +120,8 @@ func (q *asking) ask(ctx context.Context, o evaluate.Question) (before, after ob
 		before, err = q.server.Get(ctx, kind, o.Ref)
 	}
 	if err == nil {
-		after, _, err = q.server.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, source.Apply{Manager: checkManager, Force: true})
+		as := source.Apply{Manager: checkManager, Force: true}
+		after, _, err = q.server.DryRunApply(ctx, kind, o.Ref, o.Desired.Raw, as)
 	}
 	return before, after, true, err
 }

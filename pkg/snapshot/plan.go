@@ -134,9 +134,7 @@ type capture struct {
 // the values are known, nothing else is written.
 func (r *recorder) plan(kinds *source.Kinds) []capture {
 	byKind := map[schema.GroupKind]*capture{}
-	for _, gvk := range slices.SortedFunc(maps.Keys(r.kinds), func(a, b schema.GroupVersionKind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
-	}) {
+	for _, gvk := range slices.SortedFunc(maps.Keys(r.kinds), source.CompareKinds) {
 		k, _, served := kinds.Lookup(gvk)
 		if !served {
 			continue
@@ -164,19 +162,22 @@ func (r *recorder) plan(kinds *source.Kinds) []capture {
 		}
 	}
 	slices.SortFunc(out, func(a, b capture) int {
-		return cmp.Or(a.order()-b.order(), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind))
+		return cmp.Or(a.order()-b.order(), source.CompareKinds(a.GroupVersionKind, b.GroupVersionKind))
 	})
 	return out
 }
 
-func (c *capture) order() int {
-	if c.GroupKind() == secretKind.GroupKind() {
+// isSecrets reports whether the kind is that of Secrets.
+func (c capture) isSecrets() bool { return c.GroupKind() == secretKind.GroupKind() }
+
+func (c capture) order() int {
+	if c.isSecrets() {
 		return 0
 	}
 	return 1
 }
 
 // resource is the name of the kind in API paths, with its group.
-func (c *capture) resource() string {
+func (c capture) resource() string {
 	return schema.GroupResource{Group: c.Group, Resource: c.Resource}.String()
 }

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
@@ -39,7 +38,7 @@ func Take(ctx context.Context, src source.Source, out io.Writer, o Options) (*fo
 	// it never returns an error. Nobody can compute the HMAC of a guessed value, because the key is not kept.
 	_, _ = rand.Read(key)
 	t := &taking{Source: src, options: o, masker: secret.NewMasker(key)}
-	t.masker.Same = o.SameMasks
+	t.masker.Same, t.progress.Report = o.SameMasks, o.Progress
 	if err := t.audit(ctx); err != nil {
 		return nil, err
 	}
@@ -122,16 +121,16 @@ func (t *taking) learn(ctx context.Context, doing string) (source.Coverage, erro
 			}
 		}
 	}
-	i := slices.IndexFunc(t.plan, func(c capture) bool { return c.GroupKind() == secretKind.GroupKind() })
+	i := slices.IndexFunc(t.plan, capture.isSecrets)
 	if i < 0 {
 		_, failure, _ := t.kinds.Lookup(secretKind)
 		return source.NotCovered(failure), nil
 	}
-	t.progress(doing)
+	t.progress.Start(doing)
 	q := t.plan[i].query
 	q.FieldSelector = "type!=" + release.SecretType
 	return t.List(ctx, q, func(o source.Object) error {
-		t.object()
+		t.progress.Object()
 		if content, ok := secret.DecodeJSON(o.Raw); ok { // an object that cannot be decoded is not written either
 			t.masker.Learn(content, t.hasHelmValues(o, content))
 		}
@@ -177,14 +176,14 @@ func (t *taking) changed(ctx context.Context) error {
 // write writes the objects.
 func (t *taking) write(ctx context.Context, a *archive) error {
 	t.manifest.Captured = []format.Captured{}
-	if !slices.ContainsFunc(t.plan, func(c capture) bool { return c.GroupKind() == secretKind.GroupKind() }) {
+	if !slices.ContainsFunc(t.plan, capture.isSecrets) {
 		t.unread(secretKind, "secrets", t.learned)
 	}
 	for _, c := range t.plan {
-		t.progress("writing " + c.resource())
+		t.progress.Start("writing " + c.resource())
 		n, bad := 0, 0
 		cover, err := t.List(ctx, c.query, func(o source.Object) error {
-			t.object()
+			t.progress.Object()
 			name, text, ok := t.file(c, o)
 			if !ok {
 				bad++
@@ -193,7 +192,7 @@ func (t *taking) write(ctx context.Context, a *archive) error {
 			n++
 			return a.add(name, text)
 		})
-		if err == nil && c.GroupKind() == secretKind.GroupKind() {
+		if err == nil && c.isSecrets() {
 			err = t.checkLearned(cover)
 		}
 		if err != nil {
@@ -323,20 +322,4 @@ func maskAll(masks *secret.ObjectMask, failures map[string]source.Failure) {
 func resource(k source.Kind) format.Resource {
 	return format.Resource{Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource, ShortNames: k.ShortNames,
 		Namespaced: k.Namespaced}
-}
-
-// reportEvery is the number of objects between two reports of the progress.
-const reportEvery = 256
-
-func (t *taking) object() {
-	if t.objects++; t.objects%reportEvery == 0 {
-		t.progress(t.doing)
-	}
-}
-
-func (t *taking) progress(doing string) {
-	t.doing = doing
-	if t.options.Progress != nil {
-		t.options.Progress(collect.Progress{Doing: doing, Objects: t.objects})
-	}
 }

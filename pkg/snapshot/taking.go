@@ -29,8 +29,7 @@ type taking struct {
 	results     source.Unmasked
 	masked      int // objects with values of Secrets
 	manifest    format.Manifest
-	doing       string
-	objects     int // processed so far
+	progress    collect.Meter
 }
 
 // Options of a snapshot.

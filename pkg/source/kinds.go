@@ -31,8 +31,11 @@ func (k Kind) Called(word string) bool {
 	return word == strings.ToLower(k.Kind) || word == k.Resource || slices.Contains(k.ShortNames, word)
 }
 
-func (k Kind) compare(o Kind) int {
-	return cmp.Or(cmp.Compare(k.Group, o.Group), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Version, o.Version))
+func (k Kind) compare(o Kind) int { return CompareKinds(k.GroupVersionKind, o.GroupVersionKind) }
+
+// CompareKinds orders kinds by group, kind and version.
+func CompareKinds(a, b schema.GroupVersionKind) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
 }
 
 // Kinds is the set of kinds that a source can list. The zero value is an empty set. A shared set must not be changed.
