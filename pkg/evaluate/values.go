@@ -73,7 +73,7 @@ func dataOf(c object.Content, into map[string]bool) {
 }
 
 // repeats reports whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word
-// that equals a value of any length. Package redact hides longer values within a text.
+// that equals a value of any length. Package secret hides longer values within a text.
 func repeats(v any, held map[string]bool) bool {
 	found := secret.SecretIn(v) != nil
 	secret.Leaves(v, func(text string) {
