@@ -350,11 +350,11 @@ var layers = []layer{
 		may: []string{"pkg/serving", "pkg/transport", "webhook/admission", "webhook/index"}},
 	// Helm's actions import libraries of commands.
 	{packages: []string{"pkg/install"},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/compare", "manifests"}},
+		may: []string{"pkg/object", "pkg/fleet", "manifests"}},
 	{packages: []string{"pkg/auditor/installation"},
-		may: []string{"pkg/object", "pkg/install"}},
+		may: []string{"pkg/install"}},
 	{packages: []string{"webhook/installation"},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/install", "webhook/admission"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/install", "webhook/admission"}},
 	// Tests import what they test. No row above names this one, so the product cannot import it.
 	{packages: []string{"test/..."},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/ownership", "pkg/render", "pkg/render/files",

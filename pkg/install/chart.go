@@ -17,7 +17,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/release"
+	helm "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,7 +117,8 @@ func (c Chart) Render(namespace string, v any) ([]*unstructured.Unstructured, er
 	if err != nil {
 		return nil, fmt.Errorf("rendering the chart: %w", err)
 	}
-	objects, err := manifestOf(r)
+	rendered, _ := r.(*helm.Release)
+	objects, err := manifestOf(rendered)
 	return append([]*unstructured.Unstructured{namespaceObject(namespace)}, objects...), err
 }
 
@@ -136,19 +137,15 @@ func namespaceObject(name string) *unstructured.Unstructured {
 }
 
 // manifestOf returns the objects in the manifest of a release.
-func manifestOf(r release.Releaser) ([]*unstructured.Unstructured, error) {
-	a, err := release.NewAccessor(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading a release: %w", err)
-	}
+func manifestOf(r *helm.Release) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(a.Manifest()), len(a.Manifest())); ; {
+	for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(r.Manifest), len(r.Manifest)); ; {
 		u := &unstructured.Unstructured{}
 		switch err := d.Decode(u); {
 		case errors.Is(err, io.EOF):
 			return out, nil
 		case err != nil:
-			return nil, fmt.Errorf("reading the manifest of release %s: %w", a.Name(), err)
+			return nil, fmt.Errorf("reading the manifest of release %s: %w", r.Name, err)
 		case u.Object != nil:
 			out = append(out, u)
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install installs a chart of this project as a Helm release, finds and removes it, and compares it with its
-// manifest. It prints nothing.
+// Package install installs a chart of this project as a Helm release, finds it, evaluates its status, and removes it.
+// It prints nothing.
 package install
 
 import (
@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -36,74 +35,50 @@ const (
 	Namespace = "fleetdoctor-system"
 	// NameLabel, with the name of the chart, is the inventory label: an object that has it is part of the installation.
 	NameLabel = "app.kubernetes.io/name"
-
-	// managedBy has the value helmManager on all objects of a chart, also if Argo CD installs it.
-	managedBy   = "app.kubernetes.io/managed-by"
-	helmManager = "Helm"
 )
 
-// The kinds that installations read, and map without discovery, which may fail while a webhook hangs.
+// The kinds that installations read.
 var (
 	NamespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	SecretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	DeploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 	MutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
 	ValidatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
-	APIServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
-	UserKind       = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
 
+	ClusterRoleKind        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
 	ClusterRoleBindingKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
 	RoleBindingKind        = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")
 )
 
-// builtIn maps kinds without discovery.
-var builtIn = sync.OnceValue(func() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	m.Add(DeploymentKind, meta.RESTScopeNamespace)
-	for _, kind := range []schema.GroupVersionKind{MutatingKind, ValidatingKind, APIServiceKind, UserKind,
-		ClusterRoleBindingKind} {
-		m.Add(kind, meta.RESTScopeRoot)
-	}
-	return m
-})
+var clusterScoped = sets.New(NamespaceKind, MutatingKind, ValidatingKind, ClusterRoleKind, ClusterRoleBindingKind)
 
-// Cluster reads and writes objects of any kind.
+// Cluster reads and writes the objects of installations.
 type Cluster struct {
 	Dynamic dynamic.Interface
-	Mapper  meta.RESTMapper
 	Getter  genericclioptions.RESTClientGetter // the same connection, for Helm
 	// Open sends a GET for a path of the API server, such as /metrics, and returns the body of the response.
 	Open func(ctx context.Context, path string) (io.ReadCloser, error)
 }
 
-// Resource returns the client for the objects of a kind.
-func (c *Cluster) Resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	m, err := builtIn().RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		m, err = c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+// Resource returns the client for the objects of a kind of a chart, whose plural is regular. It needs no discovery,
+// which fails for all kinds if it fails for one.
+func (c *Cluster) Resource(kind schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	if clusterScoped.Has(kind) {
+		namespace = ""
 	}
-	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", kind.Kind, err)
-	}
-	r := c.Dynamic.Resource(m.Resource)
-	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		return r.Namespace(namespace), nil
-	}
-	return r, nil
+	return c.Dynamic.Resource(plural).Namespace(namespace)
 }
 
-// Get returns an object, nil if it does not exist.
-func (c *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
-	r, err := c.Resource(ref.GroupVersionKind(), ref.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	o, err := r.Get(ctx, ref.Name, metav1.GetOptions{})
+// Get returns an object, nil if it or its kind does not exist.
+func (c *Cluster) Get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string,
+) (*unstructured.Unstructured, error) {
+	o, err := c.Resource(kind, namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading %s: %w", ref.Key(), err)
+		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
 	}
 	return o, nil
 }
@@ -116,60 +91,39 @@ const (
 )
 
 // errEndless is the error of a list that a server does not end.
-var errEndless = errors.New("the server does not end the list: it repeats a continue token or sends too many pages")
+var errEndless = errors.New("the server does not end the list: it sends too many pages")
+
+// errEnough ends a list whose further objects are not needed.
+var errEnough = errors.New("enough")
 
 // List returns the objects of a kind, page by page, and an error as the last element if the list fails. The namespace
-// "" means all namespaces. A list that expires between two pages (410) is read again, once; each object is returned
-// once.
+// "" means all namespaces.
 func (c *Cluster) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions,
 ) iter.Seq2[*unstructured.Unstructured, error] {
-	o.Limit = pageSize
 	return func(yield func(*unstructured.Unstructured, error) bool) {
-		r, err := c.Resource(kind, namespace)
-		if err != nil {
-			yield(nil, err)
-			return
+		pages := 0
+		lister := pager.ListPager{PageSize: pageSize, PageFn: func(ctx context.Context, o metav1.ListOptions,
+		) (runtime.Object, error) {
+			if pages++; pages > maxPages {
+				return nil, errEndless
+			}
+			return c.Resource(kind, namespace).List(ctx, o)
+		}}
+		err := lister.EachListItem(ctx, o, func(each runtime.Object) error {
+			if u, ok := each.(*unstructured.Unstructured); ok && !yield(u, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, fmt.Errorf("listing %s: %w", kind.Kind, err))
 		}
-		seen := sets.Set[object.Key]{}
-		again := false
-		for range maxPages {
-			list, err := r.List(ctx, o)
-			if apierrors.IsResourceExpired(err) && o.Continue != "" && !again {
-				again, o.Continue = true, ""
-				continue
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("listing %s: %w", kind.Kind, err))
-				return
-			}
-			for _, u := range list.Items {
-				key := RefOf(&u).Key()
-				if !seen.Has(key) && !yield(&u, nil) {
-					return
-				}
-				seen.Insert(key)
-			}
-			next := list.GetContinue()
-			if next == "" {
-				return
-			}
-			if next == o.Continue {
-				break
-			}
-			o.Continue = next
-		}
-		yield(nil, fmt.Errorf("listing %s: %w", kind.Kind, errEndless))
 	}
 }
 
 // RefOf returns the reference of an object.
 func RefOf(o *unstructured.Unstructured) object.Ref {
 	return object.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// RefTo returns the reference of an object of a kind.
-func RefTo(kind schema.GroupVersionKind, namespace, name string) object.Ref {
-	return object.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: name}
 }
 
 // Decode returns an object as its Go type. Errors are ignored: the API server or the manifests have defined the types

@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -31,16 +32,14 @@ type Helm struct {
 	namespace, name string
 	// Last is the last revision, nil if there is none.
 	Last *helm.Release
-
-	failed failures
 }
 
 // Helm reads the last revision of a release of a chart. An empty name is that of an installation by this program.
-func (c *Cluster) Helm(of Chart, namespace, name string) (*Helm, error) {
+func (c *Cluster) Helm(chart Chart, namespace, name string) (*Helm, error) {
 	// The field manager of the command helm: with another one, helm upgrade and helm rollback would find conflicts.
 	kube.ManagedFieldsManager = "helm"
-	h := &Helm{chart: of, namespace: namespace, name: cmp.Or(name, of.Name)}
-	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(&h.failed))
+	h := &Helm{chart: chart, namespace: namespace, name: cmp.Or(name, chart.Name)}
+	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := h.Init(c.Getter, namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("preparing Helm: %w", err)
 	}
@@ -60,16 +59,6 @@ func (h *Helm) Manifest() ([]*unstructured.Unstructured, error) {
 	return manifestOf(h.Last)
 }
 
-// Mode changes what Install does.
-type Mode struct {
-	// DryRun has Helm check the change with the server, and write nothing.
-	DryRun bool
-	// TakeOwnership also writes objects of others.
-	TakeOwnership bool
-	// Wait is the time limit for waiting until the objects are ready; 0 to not wait.
-	Wait time.Duration
-}
-
 // Installed reports whether the release is installed, so that its values are known.
 func (h *Helm) Installed() bool {
 	return h.Last != nil && h.Last.Info.Status != common.StatusUninstalled
@@ -84,78 +73,49 @@ func (h *Helm) HasForeignImage() bool {
 	return image != "" && !strings.HasPrefix(image, repository+":")
 }
 
-// Install installs the chart with its values, or upgrades the release to it.
-func (h *Helm) Install(ctx context.Context, values map[string]any, m Mode) error {
+// Install installs the chart with its values, or upgrades the release to it. A dry run has Helm check the change with
+// the server, and writes nothing. A time limit above 0 waits until the objects are ready.
+func (h *Helm) Install(ctx context.Context, values map[string]any, dryRun bool, limit time.Duration) error {
 	c, err := h.chart.load()
 	if err != nil {
 		return err
 	}
-	dryRun, wait := action.DryRunNone, kube.HookOnlyStrategy
-	if m.DryRun {
-		dryRun = action.DryRunServer
+	strategy, wait := action.DryRunNone, kube.HookOnlyStrategy
+	if dryRun {
+		strategy = action.DryRunServer
 	}
-	if m.Wait > 0 {
+	if limit > 0 {
 		wait = kube.StatusWatcherStrategy
 	}
 	if !h.Installed() {
 		install := action.NewInstall(h.Configuration)
 		install.ReleaseName, install.Namespace, install.Replace = h.name, h.namespace, true
-		install.DryRunStrategy, install.WaitStrategy, install.Timeout = dryRun, wait, m.Wait
-		install.ForceConflicts, install.TakeOwnership = true, m.TakeOwnership
+		install.DryRunStrategy, install.WaitStrategy, install.Timeout = strategy, wait, limit
+		install.ForceConflicts = true
 		_, err = install.RunWithContext(ctx, c, values)
 		return err
 	}
 	upgrade := action.NewUpgrade(h.Configuration)
 	upgrade.Namespace, upgrade.MaxHistory, upgrade.ResetValues = h.namespace, maxHistory, true
-	upgrade.DryRunStrategy, upgrade.WaitStrategy, upgrade.Timeout = dryRun, wait, m.Wait
-	upgrade.ForceConflicts, upgrade.TakeOwnership = true, m.TakeOwnership
+	upgrade.DryRunStrategy, upgrade.WaitStrategy, upgrade.Timeout = strategy, wait, limit
+	upgrade.ForceConflicts = true
 	_, err = upgrade.RunWithContext(ctx, h.name, c, values)
 	return err
 }
 
 // Uninstall removes the release. Helm deletes webhook configurations first, and keeps objects that have its annotation
-// for that.
+// for that. Its error does not say why an object could not be deleted: delete what is left to know it.
 func (h *Helm) Uninstall() error {
 	uninstall := action.NewUninstall(h.Configuration)
 	uninstall.WaitStrategy = kube.HookOnlyStrategy
 	_, err := uninstall.Run(h.name)
-	return errors.Join(append([]error{err}, h.failed...)...)
+	return err
 }
-
-// failures collects the errors that Helm only logs. It is a slog.Handler.
-type failures []error
-
-// Enabled implements slog.Handler.
-func (*failures) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle implements slog.Handler.
-func (f *failures) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if errs, ok := a.Value.Any().([]error); ok {
-			*f = append(*f, errs...)
-		}
-		return true
-	})
-	return nil
-}
-
-// WithAttrs implements slog.Handler.
-func (f *failures) WithAttrs([]slog.Attr) slog.Handler { return f }
-
-// WithGroup implements slog.Handler.
-func (f *failures) WithGroup(string) slog.Handler { return f }
 
 // CreateNamespace creates the namespace of an installation if it does not exist.
 func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
-	live, err := c.Get(ctx, RefTo(NamespaceKind, "", name))
-	if err != nil || live != nil {
-		return err
-	}
-	r, err := c.Resource(NamespaceKind, "")
-	if err != nil {
-		return err
-	}
-	if _, err = r.Create(ctx, namespaceObject(name), metav1.CreateOptions{}); err != nil {
+	_, err := c.Resource(NamespaceKind, "").Create(ctx, namespaceObject(name), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
 	return nil

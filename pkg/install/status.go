@@ -3,15 +3,58 @@
 package install
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
+
+// Facts are the data of an installation that were read. Data that could not be read have a reason, and never count as
+// absent.
+type Facts struct {
+	*Installation
+	TakenAt time.Time
+	// HelmRelease is the last revision of the Helm release, nil without one, or if it could not be read for the reason.
+	HelmRelease       *helm.Release
+	HelmReleaseReason string
+}
+
+// Reading is the result of reading an object: nil if it does not exist, or if it could not be read for the Reason.
+type Reading struct {
+	Object *unstructured.Unstructured
+	Reason string
+}
+
+// Read reads an object.
+func (c *Cluster) Read(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) Reading {
+	o, err := c.Get(ctx, kind, namespace, name)
+	return Reading{o, ReasonOf(err)}
+}
+
+// ReasonOf is the reason why an object could not be read, "" without an error.
+func ReasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// ReadFacts reads the Helm release of an installation.
+func (c *Cluster) ReadFacts(chart Chart, in *Installation) Facts {
+	f := Facts{Installation: in}
+	h, err := c.Helm(chart, in.Namespace, in.Release)
+	if f.HelmReleaseReason = ReasonOf(err); err == nil {
+		f.HelmRelease = h.Last
+	}
+	return f
+}
 
 // APIVersion is the version of the printed documents.
 const APIVersion = "fleetdoctor.io/v1alpha1"
@@ -39,8 +82,8 @@ type Status struct {
 	Namespace string `json:"namespace"`
 	// State is the worst state of the checks: OK, Note, Unknown or Wrong.
 	State State `json:"state"`
-	// Installed is false if no object of the installation exists by which it is found, and absent if that is unknown.
-	Installed *bool `json:"installed,omitempty"`
+	// Installed is false if no object of the installation exists by which it is found.
+	Installed bool `json:"installed"`
 	// Image is the image of the Deployment.
 	Image string `json:"image,omitempty"`
 	// Release is the Helm release ("namespace/name") with which Fleet deployed it, absent if Fleet did not.
@@ -53,7 +96,7 @@ type Status struct {
 
 // Check is the result of one check.
 type Check struct {
-	// Name is the name of the check, such as deployment or manifests.
+	// Name is the name of the check, such as deployment or release.
 	Name string `json:"name"`
 	// State is OK, Note, Unknown or Wrong.
 	State State `json:"state"`
@@ -62,41 +105,25 @@ type Check struct {
 	Details []string `json:"details,omitempty"`
 }
 
-// NewStatus makes the status of an installation without checks. by are the objects by which it is found, and noun names
-// it. If it was not found, its only check says so.
-func NewStatus(f *Facts, of Chart, kind, noun string, by ...Reading) Status {
+// NewStatus makes the status of an installation with the checks of every chart. noun names it. If it was not found, its
+// only check says so.
+func NewStatus(f *Facts, chart Chart, kind, noun string) Status {
 	s := Status{APIVersion: APIVersion, Kind: kind, TakenAt: f.TakenAt.UTC().Format(time.RFC3339),
-		Namespace: f.Namespace, State: OK, HelmRelease: f.Manifest.Release}
-	unread, found := false, false
-	for _, r := range by {
-		unread = unread || r.Reason != ""
-		if r.Object != nil {
-			found = true
-			s.Release = cmp.Or(ReleaseOf(r.Object), s.Release)
-		}
-	}
-	for _, c := range Decode[appsv1.Deployment](f.Deployment(of).Object).Spec.Template.Spec.Containers {
-		s.Image = c.Image
-	}
-	if f.NamespaceReason != "" && f.Deployment(of) == (Reading{}) {
-		s.Add("installed", Unknown, noun+" is not in namespace "+f.Namespace+", and its namespace is unknown: "+
-			f.NamespaceReason, "-n names the namespace.")
+		Namespace: f.Namespace, State: OK, Release: f.Fleet, Installed: f.Named != "" || f.Deployment != nil}
+	if !s.Installed {
+		s.Add("installed", Wrong, noun+" is not installed")
 		return s
 	}
-	if found || !unread {
-		s.Installed = &found
+	if r := f.HelmRelease; r != nil {
+		s.HelmRelease = r.Namespace + "/" + r.Name
 	}
-	if !found && !unread {
-		s.Add("installed", Wrong, noun+" is not installed")
+	for _, c := range Decode[appsv1.Deployment](f.Deployment).Spec.Template.Spec.Containers {
+		s.Image = c.Image
 	}
+	s.checkRelease(f)
+	s.checkDeployment(f.Deployment, chart)
 	return s
 }
-
-// IsFound reports whether a new status is that of an installation, or of one that could not be read.
-func (s *Status) IsFound() bool { return len(s.Checks) == 0 }
-
-// IsAbsent reports whether there is certainly no installation.
-func (s *Status) IsAbsent() bool { return s.Installed != nil && !*s.Installed }
 
 // Add adds the result of a check.
 func (s *Status) Add(name string, state State, message string, details ...string) {
@@ -107,43 +134,40 @@ func (s *Status) Add(name string, state State, message string, details ...string
 	}
 }
 
-// Exists reports whether an object was read, and otherwise adds a check. effect is the effect if the object does not
-// exist.
-func (s *Status) Exists(check, name string, r Reading, effect string) bool {
+func (s *Status) checkRelease(f *Facts) {
+	r := f.HelmRelease
 	switch {
-	case r.Reason != "":
-		s.Add(check, Unknown, name+" could not be read: "+r.Reason)
-	case r.Object == nil:
-		s.Add(check, Wrong, name+" does not exist"+effect)
+	case f.HelmReleaseReason != "":
+		s.Add("release", Unknown, "the Helm release could not be read: "+f.HelmReleaseReason)
+	case r == nil:
+		s.Add("release", Note, "there is no Helm release")
+	case r.Info.Status != common.StatusDeployed:
+		s.Add("release", Wrong, fmt.Sprintf("revision %d is %s", r.Version, r.Info.Status), r.Info.Description)
+	default:
+		s.Add("release", OK, fmt.Sprintf("revision %d is deployed", r.Version))
 	}
-	return r.Object != nil
 }
 
-// CheckDeployment adds whether a Deployment runs its newest revision with all its replicas, with a message of kstatus,
-// and otherwise with remedies.
-func (s *Status) CheckDeployment(of Chart, r Reading, remedies ...string) {
-	if !s.Exists("deployment", "Deployment "+of.Name, r, "") {
+// checkDeployment checks whether the Deployment runs its newest revision with all its replicas, with a message of
+// kstatus.
+func (s *Status) checkDeployment(deployment *unstructured.Unstructured, chart Chart) {
+	if deployment == nil {
+		s.Add("deployment", Wrong, "Deployment "+chart.Name+" does not exist")
 		return
 	}
-	state, message := available(r.Object)
-	if state == OK {
-		remedies = nil
-	}
-	s.Add("deployment", state, message, remedies...)
-}
-
-func available(deployment *unstructured.Unstructured) (state State, message string) {
-	if replicas, stated, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); stated && replicas == 0 {
-		return Wrong, "it is scaled to 0"
-	}
-	r, err := status.Compute(deployment)
+	why := "To see why: kubectl describe pods -n " + s.Namespace + " -l " + chart.Selector()
+	replicas, isStated, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	result, err := status.Compute(deployment)
 	switch {
+	case isStated && replicas == 0:
+		s.Add("deployment", Wrong, "it is scaled to 0")
 	case err != nil:
-		return Wrong, err.Error()
-	case r.Status != status.CurrentStatus:
-		return Wrong, r.Message
+		s.Add("deployment", Wrong, err.Error())
+	case result.Status != status.CurrentStatus:
+		s.Add("deployment", Wrong, result.Message, why)
+	default:
+		s.Add("deployment", OK, result.Message)
 	}
-	return OK, r.Message
 }
 
 // Remedy names what corrects the objects of an installation: a command, unless Fleet deployed them.
@@ -152,51 +176,6 @@ func (s *Status) Remedy(command string) string {
 		return "the next deploy by Fleet"
 	}
 	return "`" + command + "`"
-}
-
-// CheckManifests adds how an installation differs from the manifest of its Helm release. remedy is the command that
-// corrects it.
-func (s *Status) CheckManifests(f *Facts, remedy string) {
-	if f.Manifest.Reason != "" {
-		s.Add("manifests", Unknown, "the Helm release could not be read: "+f.Manifest.Reason)
-		return
-	}
-	if len(f.Manifest.Objects) == 0 {
-		s.Add("manifests", Note, "there is no Helm release, so the objects were not compared with a manifest")
-		return
-	}
-	var details []string
-	unread := 0
-	for _, d := range f.Manifest.Objects {
-		key := RefOf(d).Key()
-		r := f.Objects[key]
-		if r.Reason != "" {
-			unread++
-			continue
-		}
-		if r.Object == nil {
-			details = append(details, key.String()+" does not exist")
-			continue
-		}
-		for _, each := range drift(d, r.Object) {
-			details = append(details, key.String()+": "+driftText(each))
-		}
-	}
-	notRead := ""
-	if unread > 0 {
-		notRead = "; not read: " + Count(unread, "object")
-	}
-	switch {
-	case len(details) > 0:
-		text := "the objects differ from the Helm release; " + s.Remedy(remedy) + " corrects them"
-		s.Add("manifests", Wrong, text+notRead, details...)
-	case unread == len(f.Manifest.Objects):
-		s.Add("manifests", Unknown, "no object could be compared"+notRead)
-	case unread > 0:
-		s.Add("manifests", Unknown, "no drift in the objects that could be compared"+notRead)
-	default:
-		s.Add("manifests", OK, "no drift")
-	}
 }
 
 // Count is a number with a noun.

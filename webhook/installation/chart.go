@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package installation has what is special in the installation of the admission webhook: its webhook configurations,
-// its certificate, its status, and the test whether it answers. It prints nothing.
+// its status, and the test whether it answers. It prints nothing.
 package installation
 
 import (
@@ -40,8 +40,8 @@ var Chart = install.Chart{
 		corev1.SchemeGroupVersion.WithKind("Service"),
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"),
-		rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
+		install.RoleBindingKind, rbacv1.SchemeGroupVersion.WithKind("Role"),
+		install.ClusterRoleBindingKind, install.ClusterRoleKind,
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"},
 		install.SecretKind,
@@ -73,31 +73,4 @@ type Values struct {
 // webhooksOf returns the webhooks of a configuration, mutating or validating. Objects of other kinds have none.
 func webhooksOf(o *unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
 	return install.Decode[admissionregistrationv1.ValidatingWebhookConfiguration](o).Webhooks
-}
-
-// IsConfiguration reports whether an object is a webhook configuration.
-func IsConfiguration(o *unstructured.Unstructured) bool {
-	return o.GroupVersionKind().Group == admissionregistrationv1.GroupName
-}
-
-// Outdated returns the configurations that an upgrade cannot change, so that they have to be deleted first: another
-// field manager owns the caBundle, so a webhook that the chart does not have would stay as an incomplete entry, and one
-// with a URL would have a Service too.
-func Outdated(live, desired []*unstructured.Unstructured) []*unstructured.Unstructured {
-	wanted := map[string]bool{}
-	for _, d := range desired {
-		for _, w := range webhooksOf(d) {
-			wanted[w.Name] = true
-		}
-	}
-	var out []*unstructured.Unstructured
-	for _, o := range live {
-		for _, w := range webhooksOf(o) {
-			if !wanted[w.Name] || w.ClientConfig.URL != nil {
-				out = append(out, o)
-				break
-			}
-		}
-	}
-	return out
 }

@@ -6,162 +6,277 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
-// maxReads and maxTests limit a test: objects read, and objects tested with.
-const maxReads, maxTests = 1000, 20
+// Result is the result of a self-test.
+type Result string
 
-// Test sends server-side dry runs, and shows what the responses show: one removes Fleet's set hash from an object that
-// a release of Fleet desires, one deletes the object, and one creates an object that does not exist. Nothing is
-// changed. Without a webhook configuration it sends none, and returns nil. The error is one of the context.
-func (t *Tester) Test(ctx context.Context) (*Test, error) {
-	mutating, validating := t.configuration(install.MutatingKind), t.configuration(install.ValidatingKind)
-	unread := cmp.Or(mutating.Reason, validating.Reason)
-	t.doc = &Test{}
+// The results.
+const (
+	Works         Result = "Works"
+	NotCalled     Result = "NotCalled" // the mutating handler did not answer
+	NoObject      Result = "NoObject"  // there is no object to test with
+	ResultUnknown Result = "Unknown"   // the response does not show it
+)
+
+// Answer is what the response to the request shows of the mutating handler.
+type Answer string
+
+// The answers.
+const (
+	Restored    Answer = "Restored"    // the handler added the set hash
+	Denied      Answer = "Denied"      // the handler denied the request
+	Warned      Answer = "Warned"      // the handler warned, and changed nothing
+	NotAnswered Answer = "NotAnswered" // the response shows nothing of the handler
+	Refused     Answer = "Refused"     // the request was refused, and not by this webhook
+)
+
+// Test is the result of a self-test.
+type Test struct {
+	// Result is Works, NotCalled, NoObject or Unknown.
+	Result Result `json:"result"`
+	// Message explains a result other than Works.
+	Message string `json:"message,omitempty"`
+	// Release is the Helm release ("namespace/name") of the object, absent without one.
+	Release string `json:"release,omitempty"`
+	// Strip is the response to a dry run that removes the label objectset.rio.cattle.io/hash, absent if none was sent.
+	Strip *Response `json:"strip,omitempty"`
+}
+
+// Response is the response to one request.
+type Response struct {
+	Object object.Ref `json:"object"`
+	// Answer is Restored, Denied, Warned, NotAnswered or Refused.
+	Answer Answer `json:"answer"`
+	// Message is the message of a refusal.
+	Message  string              `json:"message,omitempty"`
+	Warnings []admission.Warning `json:"warnings,omitempty"`
+	// Seconds is the duration of the request.
+	Seconds float64 `json:"seconds"`
+}
+
+// Tester tests whether an installed webhook answers. It tests once.
+type Tester struct {
+	*install.Cluster
+	// Mutating and Validating are the webhook configurations.
+	Mutating, Validating install.Reading
+	// Warnings are those of the Cluster's client.
+	Warnings *Warnings
+	Now      func() time.Time
+
+	unread error // the last reason why an object was not used
+}
+
+const (
+	// testManager is the field manager of the test. The webhook ignores requests of adopt's field manager.
+	testManager = "fleetdoctor-webhook-test"
+	// TestedLabel is the label that the request removes: Fleet's set hash.
+	TestedLabel = fleet.HashLabel
+	removeLabel = `{"metadata":{"labels":{"` + TestedLabel + `":null}}}`
+	// maxTests limits the objects that are tested with.
+	maxTests = 20
+)
+
+// testedKinds are the kinds of the objects that are tested with. Kubernetes itself serves them, so a dry run certainly
+// changes nothing: an aggregated API server may ignore the option.
+var testedKinds = []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	install.DeploymentKind, appsv1.SchemeGroupVersion.WithKind("StatefulSet")}
+
+// Test sends a server-side dry run that removes Fleet's set hash from an object of a release of Fleet, and shows what
+// the response shows of the mutating handler. Nothing is changed. It tries further objects until the handler answers.
+// Without a webhook configuration it sends none, and returns nil.
+func (t *Tester) Test(ctx context.Context) *Test {
+	out := &Test{Result: ResultUnknown}
+	unread := cmp.Or(t.Mutating.Reason, t.Validating.Reason)
+	isConfigured := t.Mutating.Object != nil || t.Validating.Object != nil
 	switch {
-	case mutating.Object != nil || validating.Object != nil:
-		t.test(ctx)
+	case isConfigured:
+		t.test(ctx, out)
 	case unread != "":
-		t.set(ResultUnknown, "no request was sent: whether webhook configurations exist is unknown ("+unread+")")
+		out.Message = "no request was sent: whether webhook configurations exist is unknown (" + unread + ")"
 	default:
-		return nil, ctx.Err()
+		return nil
 	}
-	return t.doc, ctx.Err()
+	return out
 }
 
-func (t *Tester) set(result Result, message string) { t.doc.Result, t.doc.Message = result, message }
-
-// test tests with desired objects until the mutating handler answers. The first one that does not exist is created.
-func (t *Tester) test(ctx context.Context) {
-	reads, tests := 0, 0
-	for d := range t.desired(ctx) {
-		if tests == maxTests {
-			break
-		}
-		if reads++; reads > maxReads {
-			t.unread = fmt.Errorf("the first %d objects that releases desire cannot be used for a test", maxReads)
-			break
-		}
-		live, isUsable := t.usable(ctx, d.content)
-		switch {
-		case !isUsable:
-		case live == nil:
-			t.doc.Create = t.create(ctx, d.content, d.release)
-		default:
-			tests++
-			t.doc.Strip, t.doc.Delete = t.strip(ctx, live), t.remove(ctx, live)
-			t.doc.Release, t.doc.BundleDeployment = d.release, d.bundle
-		}
-		if t.doc.Strip != nil && t.doc.Strip.answered() {
-			break
+func (t *Tester) test(ctx context.Context, out *Test) {
+	tests := 0
+	for _, kind := range testedKinds {
+		byLabel := metav1.ListOptions{LabelSelector: TestedLabel}
+		for live, err := range t.List(ctx, kind, metav1.NamespaceAll, byLabel) {
+			switch {
+			case err != nil:
+				t.unread = err
+				continue
+			case !t.isUsable(ctx, live):
+				continue
+			}
+			out.Strip, out.Release = t.strip(ctx, live), releaseOf(live)
+			out.Result, out.Message = resultOf(out.Strip.Answer)
+			if tests++; tests == maxTests || out.Result == Works {
+				return
+			}
 		}
 	}
 	switch {
-	case t.doc.Strip != nil:
-		t.set(t.result())
+	case out.Strip != nil:
 	case t.unread != nil:
-		t.set(ResultUnknown, t.unread.Error())
+		out.Message = t.unread.Error()
 	default:
-		t.set(NoObject, "no release of Fleet desires an object that exists, has the label "+TestedLabel+
-			", and for which the webhook is called (it is not called if the object or its namespace has the label "+
-			"fleetdoctor.io/ignore)")
+		out.Result = NoObject
+		out.Message = "no release of Fleet has a ConfigMap, Service, ServiceAccount, Deployment or StatefulSet that " +
+			"exists, has the label " + TestedLabel + ", and for which the webhook is called (it is not called if the " +
+			"object or its namespace has the label " + admission.IgnoreLabel + ")"
 	}
 }
 
-// usable reads a desired object, and reports whether it can show that the webhook works. An object that does not exist
-// is nil, and is used once, to create it.
-func (t *Tester) usable(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
-	ref := install.RefOf(desired)
-	live, err := t.Get(ctx, ref)
-	switch {
-	case install.ReasonOf(err) != "":
-		t.unread = err
-		return nil, false
-	case err != nil: // the server does not have the kind
-		return nil, false
-	case live == nil && t.doc.Create != nil, t.excluded(cmp.Or(live, desired)):
-		return nil, false
-	case live != nil && !isTestable(live):
-		return nil, false
-	case !t.supportsDryRun(ctx, ref):
-		t.unread = fmt.Errorf("whether the API server of %s supports dry runs is unknown: no request was sent",
-			ref.Kind)
-		return nil, false
+// resultOf returns the result of an answer, and its explanation.
+func resultOf(a Answer) (Result, string) {
+	switch a {
+	case Refused:
+		return ResultUnknown, "the removal of the label was refused, and not by this webhook"
+	case NotAnswered:
+		return NotCalled, "The response to the removal of the label shows no answer of " + StampWebhook +
+			". It lets all requests pass until it has read all release records. The log of the pods says what is wrong."
 	}
-	return live, true
+	return Works, ""
 }
 
-// isTestable reports whether a request can remove the label from an object, and the webhook is called for it.
-func isTestable(live *unstructured.Unstructured) bool {
-	return live.GetLabels()[TestedLabel] != "" && live.GetDeletionTimestamp() == nil
-}
-
-// excluded reports whether the selectors of the mutating handler exclude an object. The API server calls no webhook for
-// a webhook configuration.
-func (t *Tester) excluded(o *unstructured.Unstructured) bool {
-	if IsConfiguration(o) {
-		return true
+// isUsable reports whether the webhook is called for a request about an object, and its release is deployed.
+func (t *Tester) isUsable(ctx context.Context, live *unstructured.Unstructured) bool {
+	namespace, name, _ := strings.Cut(releaseOf(live), "/")
+	isFleets := name != "" && !fleet.IsAgentBundle(name) // the webhook ignores the objects of agents
+	if !isFleets || live.GetDeletionTimestamp() != nil {
+		return false
 	}
-	for _, w := range webhooksOf(t.configuration(install.MutatingKind).Object) {
-		if w.Name != StampWebhook {
-			continue
-		}
-		if !selects(w.ObjectSelector, o.GetLabels()) {
+	if t.isExcluded(ctx, live) {
+		return false
+	}
+	deployed := metav1.ListOptions{LabelSelector: "owner=helm,status=deployed,name=" + name}
+	for _, err := range t.List(ctx, install.SecretKind, namespace, deployed) {
+		if err == nil {
 			return true
 		}
-		isInNamespace := o.GetNamespace() != "" && t.LabelsReason == ""
-		return isInNamespace && !selects(w.NamespaceSelector, t.Labels[o.GetNamespace()])
+		t.unread = err
 	}
 	return false
 }
 
-// selects reports whether a selector of the API server, which has validated it, selects labels.
-func selects(s *metav1.LabelSelector, of map[string]string) bool {
+// releaseOf returns the release ("namespace/name") that Helm's annotations on an object name.
+func releaseOf(live *unstructured.Unstructured) string {
+	a := live.GetAnnotations()
+	return strings.Trim(a[fleet.ReleaseNamespaceAnnotation]+"/"+a[fleet.ReleaseNameAnnotation], "/")
+}
+
+// isExcluded reports whether the selectors of the mutating handler exclude an object, or may exclude it because its
+// Namespace could not be read.
+func (t *Tester) isExcluded(ctx context.Context, live *unstructured.Unstructured) bool {
+	namespace, err := t.Get(ctx, install.NamespaceKind, "", live.GetNamespace())
+	if err != nil {
+		t.unread = err
+	}
+	if namespace == nil {
+		return true
+	}
+	for _, w := range webhooksOf(t.Mutating.Object) {
+		if w.Name == StampWebhook {
+			return !selects(w.ObjectSelector, live) || !selects(w.NamespaceSelector, namespace)
+		}
+	}
+	return false
+}
+
+// selects reports whether a selector of the API server, which has validated it, selects an object.
+func selects(s *metav1.LabelSelector, o *unstructured.Unstructured) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
-	return err != nil || selector.Matches(labels.Set(of))
+	return err != nil || selector.Matches(labels.Set(o.GetLabels()))
 }
 
-// result returns the result of the responses, and its explanation. It is unknown if data could not be read that can
-// explain a missing answer, or if the user may not create the object.
-func (t *Tester) result() (Result, string) {
-	result, message := resultOf(t.doc.Strip, t.doc.Delete)
-	unread := t.LabelsReason // a label can exclude the object, and switch the validating handler off
-	if result == MutatingOnly {
-		unread = cmp.Or(unread, t.Deployment(Chart).Reason) // its arguments can switch the validating handler off
-	}
-	switch {
-	case result == ResultUnknown:
-	case result == Works && t.doc.Create.isForbidden():
-		return ResultUnknown, "the creation was refused, and not by this webhook"
-	case result != Works && unread != "":
-		return ResultUnknown, message + " Whether it is switched off is unknown: Namespaces or the Deployment could " +
-			"not be read (" + unread + ")."
-	}
-	return result, message
+// strip sends a dry run that removes TestedLabel from an object.
+func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Response {
+	t.Warnings.take()
+	begin := t.Now()
+	got, err := t.Resource(live.GroupVersionKind(), live.GetNamespace()).Patch(ctx, live.GetName(), types.MergePatchType,
+		[]byte(removeLabel), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager})
+	out := &Response{Object: install.RefOf(live), Message: install.ReasonOf(err), Warnings: t.Warnings.take(),
+		Seconds: t.Now().Sub(begin).Seconds()}
+	out.Answer = answerOf(got, out.Message, out.Warnings)
+	return out
 }
 
-// resultOf returns the result of the responses about an object, and its explanation.
-func resultOf(strip, remove *Response) (Result, string) {
-	const silent = "The response to the removal of the label shows no answer of " + StampWebhook +
-		". It lets all requests pass until it has read all release records."
+// answerOf returns the answer of the mutating handler. The API server names webhooks only in its message.
+func answerOf(got *unstructured.Unstructured, message string, warnings []admission.Warning) Answer {
+	isFromHandler := func(w admission.Warning) bool { return slices.Contains(admission.MutatingCodes(), w.Code) }
+	isFromWebhook := func(name string) bool { return strings.Contains(message, `webhook "`+name+`"`) }
 	switch {
-	case strip.Answer == Refused:
-		return ResultUnknown, "the removal of the label was refused, and not by this webhook"
-	case !strip.answered() && remove.answered():
-		return ValidatingOnly, silent
-	case !strip.answered():
-		return NotCalled, silent
-	case remove.Answer == Refused:
-		return ResultUnknown, "the deletion was refused, and not by this webhook"
-	case remove.Answer == NotAnswered && strip.Answer != Warned: // it does not warn about an object in doubt
-		return MutatingOnly, "The response to the deletion shows no answer of " + GuardWebhook +
-			". It lets accounts of Fleet pass."
+	case strings.Contains(message, `admission webhook "`+StampWebhook+`" denied the request`):
+		return Denied
+	case got != nil && got.GetLabels()[TestedLabel] != "":
+		return Restored
+	case slices.ContainsFunc(warnings, isFromHandler):
+		return Warned
+	case message == "", slices.ContainsFunc([]string{StampWebhook, ExactWebhook, GuardWebhook}, isFromWebhook):
+		return NotAnswered // it did not answer, or another one of the installation was called later
 	}
-	return Works, ""
+	return Refused
+}
+
+// Warnings collects the warnings of an API server. It is a rest.WarningHandlerWithContext.
+type Warnings struct {
+	mu  sync.Mutex
+	all []admission.Warning
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *Warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _ string, text string) {
+	if code != 299 || text == "" { // the only code that the API uses
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, admission.ParseWarning(text))
+}
+
+// take returns the collected warnings and removes them.
+func (w *Warnings) take() []admission.Warning {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.all
+	w.all = nil
+	return out
+}
+
+// describe describes the response for people, nothing if no request was sent.
+func (t *Test) describe() []string {
+	r := t.Strip
+	if r == nil {
+		return nil
+	}
+	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
+	text := fmt.Sprintf("a dry run that removes %s from %s: %s (in %s): %s", TestedLabel, r.Object.Key(), r.Answer, took,
+		r.Message)
+	out := []string{strings.TrimSuffix(text, ": ")}
+	for _, w := range r.Warnings {
+		out = append(out, "its warning: "+strings.TrimPrefix(string(w.Code)+": "+w.Message, ": "))
+	}
+	return append(out, "object of release "+t.Release)
 }

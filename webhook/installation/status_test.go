@@ -3,91 +3,39 @@
 package installation
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/base64"
-	"encoding/pem"
-	"math/big"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// authority makes certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  string // base64 of PEM, as in the API
-}
-
-func encoded(der []byte) string {
-	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-}
-
-func newAuthority(t *testing.T) *authority {
+// healthy returns the facts of an installation without problems.
+func healthy(t *testing.T) *Facts {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"},
-		NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(10, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &authority{cert, key, encoded(der)}
-}
-
-// issue makes a certificate for a name, base64 of PEM.
-func (a *authority) issue(t *testing.T, name string, from, to time.Time) string {
-	t.Helper()
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: from, NotAfter: to,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return encoded(der)
-}
-
-const serviceName = "fleetdoctor-webhook.fleetdoctor-system.svc"
-
-// healthy returns the facts of an installation without problems. With cert-manager it has no certificate.
-func healthy(t *testing.T, a *authority, v Values) *Facts {
-	t.Helper()
-	f := &Facts{Facts: install.Facts{Namespace: install.Namespace, TakenAt: now,
-		Manifest: install.Manifest{Objects: render(t, v)}, Objects: map[object.Key]install.Reading{}}, Ready: 2,
-		Labels: map[string]map[string]string{}, Calls: map[string]Calls{StampWebhook: {Total: 10, MeanSeconds: 0.002},
-			GuardWebhook: {Total: 1}}, Test: &Test{Result: Works}}
-	for _, d := range f.Manifest.Objects {
-		o := d.DeepCopy()
+	f := &Facts{Facts: install.Facts{TakenAt: now,
+		Installation: &install.Installation{Namespace: install.Namespace, Named: install.Namespace},
+		HelmRelease: &helm.Release{Namespace: install.Namespace, Name: Name, Version: 1,
+			Info: &helm.Info{Status: common.StatusDeployed}}}, Test: &Test{Result: Works}}
+	for _, o := range render(t, Values{}) {
 		for _, w := range rawWebhooks(o) {
-			set(w, a.pem, "clientConfig", "caBundle")
+			set(w, "Y2E=", "clientConfig", "caBundle")
 		}
-		switch o.GetKind() {
-		case "Deployment":
+		switch o.GroupVersionKind() {
+		case install.DeploymentKind:
 			o.Object["status"] = availableStatus(2)
-		case "Secret":
-			set(o.Object, a.issue(t, serviceName, now.AddDate(0, 0, -3), now.AddDate(1, 0, 0)), "data", certificateKey)
+			f.Deployment = o
+		case install.MutatingKind:
+			f.Mutating.Object = o
+		case install.ValidatingKind:
+			f.Validating.Object = o
 		}
-		f.Objects[install.RefOf(o).Key()] = install.Reading{Object: o}
 	}
 	return f
 }
@@ -106,19 +54,6 @@ func set(in map[string]any, value any, fields ...string) {
 	in[fields[last]] = value
 }
 
-// change changes the reading of an object.
-func (f *Facts) change(kind, name string, edit func(*install.Reading)) {
-	for k, o := range f.Objects {
-		if k.Kind == kind && k.Name == name {
-			edit(&o)
-			f.Objects[k] = o
-		}
-	}
-}
-
-func unread(o *install.Reading)        { *o = install.Reading{Reason: "forbidden"} }
-func missingObject(o *install.Reading) { *o = install.Reading{} }
-
 // result is a check without its texts.
 type result struct {
 	Name    string
@@ -128,14 +63,6 @@ type result struct {
 
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
-	a, other := newAuthority(t), newAuthority(t)
-	certificate := func(value string) func(*Facts) {
-		return func(f *Facts) {
-			f.change("Secret", SecretName, func(o *install.Reading) {
-				set(o.Object.Object, value, "data", certificateKey)
-			})
-		}
-	}
 	for _, tc := range []struct {
 		name   string
 		change func(*Facts)
@@ -146,105 +73,39 @@ func TestEvaluate(t *testing.T) {
 		{name: "nothing wrong", change: func(*Facts) {}, state: install.OK},
 		{
 			name: "not installed", state: install.Wrong, checks: []result{{"installed", install.Wrong, 0}},
-			change: func(f *Facts) { f.Objects = map[object.Key]install.Reading{} },
+			change: func(f *Facts) { f.Installation = &install.Installation{Namespace: install.Namespace} },
 		},
 		{
-			name: "failurePolicy is edited", state: install.Wrong, checks: []result{
-				{"mutating", install.Wrong, 1},
-				{"manifests", install.Wrong, 1},
-			},
-			change: func(f *Facts) {
-				f.change(install.MutatingKind.Kind, Name, func(o *install.Reading) {
-					set(rawWebhooks(o.Object)[0], "Fail", "failurePolicy")
-				})
-			},
+			name: "failurePolicy is edited", state: install.Wrong, checks: []result{{"mutating", install.Wrong, 1}},
+			change: func(f *Facts) { set(rawWebhooks(f.Mutating.Object)[0], "Fail", "failurePolicy") },
 		},
 		{
-			name: "the caBundle is that of another authority", state: install.Wrong,
-			checks: []result{{"validating", install.Wrong, 1}},
-			change: func(f *Facts) {
-				f.change(install.ValidatingKind.Kind, Name, func(o *install.Reading) {
-					set(rawWebhooks(o.Object)[0], other.pem, "clientConfig", "caBundle")
-				})
-			},
-		},
-		{
-			name: "the Secret is forbidden", state: install.Unknown, checks: []result{
-				{"certificate", install.Unknown, 0},
-				{"mutating", install.Unknown, 1},
-				{"validating", install.Unknown, 1},
-				{"manifests", install.Unknown, 0},
-			},
-			change: func(f *Facts) { f.change("Secret", SecretName, unread) },
+			name: "no caBundle", state: install.Wrong, checks: []result{{"validating", install.Wrong, 1}},
+			change: func(f *Facts) { set(rawWebhooks(f.Validating.Object)[0], "", "clientConfig", "caBundle") },
 		},
 		{
 			name: "all reads are forbidden", state: install.Unknown, checks: []result{
-				{"certificate", install.Unknown, 0},
+				{"release", install.Unknown, 0},
 				{"mutating", install.Unknown, 0},
 				{"validating", install.Unknown, 0},
-				{"deployment", install.Unknown, 0},
-				{"endpoints", install.Unknown, 0},
-				{"manifests", install.Unknown, 0},
-				{"namespaces", install.Unknown, 0},
-				{"calls", install.Unknown, 0},
+				{"test", install.Unknown, 0},
 			},
 			change: func(f *Facts) {
-				for k := range f.Objects {
-					f.Objects[k] = install.Reading{Reason: "forbidden"}
-				}
-				f.EndpointsReason, f.LabelsReason, f.CallsReason, f.Ready = "forbidden", "forbidden", "forbidden", 0
+				f.HelmRelease, f.HelmReleaseReason = nil, "forbidden"
+				f.Mutating, f.Validating = install.Reading{Reason: "forbidden"}, install.Reading{Reason: "forbidden"}
+				f.Test = &Test{Result: ResultUnknown}
 			},
 		},
 		{
 			name: "disabled", state: install.Wrong, checks: []result{
 				{"mutating", install.Wrong, 0},
 				{"validating", install.Wrong, 0},
-				{"manifests", install.Wrong, 2},
 			},
-			change: func(f *Facts) {
-				f.change(install.MutatingKind.Kind, Name, missingObject)
-				f.change(install.ValidatingKind.Kind, Name, missingObject)
-			},
+			change: func(f *Facts) { f.Mutating, f.Validating, f.Test = install.Reading{}, install.Reading{}, nil },
 		},
 		{
-			name: "no certificate yet", state: install.Wrong, change: certificate(""), checks: []result{
-				{"certificate", install.Wrong, 0},
-				{"mutating", install.Unknown, 1},
-				{"validating", install.Unknown, 1},
-			},
-		},
-		{
-			name: "the certificate expires soon", state: install.Wrong,
-			change: certificate(a.issue(t, serviceName, now.AddDate(-1, 0, 0), now.Add(30*time.Hour))),
-			checks: []result{
-				{"certificate", install.Wrong, 0},
-			},
-		},
-		{
-			name: "no replica is ready", state: install.Wrong, checks: []result{
-				{"deployment", install.Wrong, 0},
-				{"endpoints", install.Wrong, 0},
-			},
-			change: func(f *Facts) {
-				f.Ready = 0
-				f.change("Deployment", Name, func(o *install.Reading) {
-					o.Object.Object["status"] = availableStatus(1)
-				})
-			},
-		},
-		{
-			name: "labels", state: install.Wrong, checks: []result{{"namespaces", install.Wrong, 5}},
-			change: func(f *Facts) {
-				f.Labels = map[string]map[string]string{"a": {admission.GuardLabel: "denny"},
-					"b": {admission.IgnoreLabel: "yes"}, "c": {admission.IgnoreLabel: "true",
-						admission.GuardLabel: "deny"}, "d": {exactLabel: "exact"}}
-			},
-		},
-		{
-			name: "some calls failed", state: install.Note, checks: []result{{"calls", install.Note, 1}},
-			change: func(f *Facts) {
-				f.Calls[StampWebhook] = Calls{Total: 10, FailedOpen: 3, MeanSeconds: 0.002}
-			},
+			name: "no replica is ready", state: install.Wrong, checks: []result{{"deployment", install.Wrong, 1}},
+			change: func(f *Facts) { f.Deployment.Object["status"] = availableStatus(1) },
 		},
 		{
 			name: "no object to test with", state: install.Note, checks: []result{{"test", install.Note, 0}},
@@ -252,33 +113,16 @@ func TestEvaluate(t *testing.T) {
 		},
 		{
 			name: "the test is not allowed", state: install.Unknown, checks: []result{{"test", install.Unknown, 2}},
-			change: func(f *Facts) {
-				f.Test = &Test{Result: ResultUnknown, Strip: &Response{Answer: Refused},
-					Delete: &Response{Answer: Refused}}
-			},
+			change: func(f *Facts) { f.Test = &Test{Result: ResultUnknown, Strip: &Response{Answer: Refused}} },
 		},
 		{
 			name: "no handler answers", state: install.Wrong, checks: []result{{"test", install.Wrong, 0}},
 			change: func(f *Facts) { f.Test = &Test{Result: NotCalled} },
 		},
-		{
-			name: "only the mutating handler answers", state: install.Wrong,
-			checks: []result{{"test", install.Wrong, 0}},
-			change: func(f *Facts) { f.Test = &Test{Result: MutatingOnly} },
-		},
-		{
-			name: "only the validating handler answers", state: install.Wrong,
-			checks: []result{{"test", install.Wrong, 0}},
-			change: func(f *Facts) { f.Test = &Test{Result: ValidatingOnly} },
-		},
-		{
-			name: "all calls failed", state: install.Wrong, checks: []result{{"calls", install.Wrong, 1}},
-			change: func(f *Facts) { f.Calls[StampWebhook] = Calls{Total: 3, FailedOpen: 3, MeanSeconds: 2} },
-		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			f := healthy(t, a, Values{})
+			f := healthy(t)
 			tc.change(f)
 			s := Evaluate(f)
 			var checks []result
@@ -307,19 +151,22 @@ func availableStatus(n int64) map[string]any {
 		"conditions":      []any{condition("Available", ""), condition("Progressing", "NewReplicaSetAvailable")}}
 }
 
-// TestStatusManifest checks that an installation without a Helm release, or with one that could not be read, is not
-// compared, and never counts as equal.
-func TestStatusManifest(t *testing.T) {
+// TestRemedies checks that the status of an installation by Fleet does not name `webhook install`, which refuses to
+// change it.
+func TestRemedies(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
-	for want, manifest := range map[install.State]install.Manifest{install.Note: {},
-		install.Unknown: {Reason: "forbidden"}} {
-		f := healthy(t, a, Values{})
-		f.Manifest = manifest
-		s := Evaluate(f)
-		i := slices.IndexFunc(s.Checks, func(c install.Check) bool { return c.Name == "manifests" })
-		if s.Checks[i].State != want || s.State != want {
-			t.Errorf("%s: %+v", want, s.Checks[i])
+	for _, byFleet := range []bool{false, true} {
+		f := healthy(t)
+		f.Mutating = install.Reading{}
+		if byFleet {
+			f.Fleet = "other/doctor"
+		}
+		text := ""
+		for _, c := range Evaluate(f).Checks {
+			text += c.Message
+		}
+		if strings.Contains(text, "`webhook install`") == byFleet || strings.Contains(text, "by Fleet") != byFleet {
+			t.Errorf("by Fleet: %t: %s", byFleet, text)
 		}
 	}
 }

@@ -12,30 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// lease is a Lease that was renewed some time ago.
-func lease(t *testing.T, holder string, age time.Duration) *unstructured.Unstructured {
-	t.Helper()
-	l := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder,
-		LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-age)))}}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &unstructured.Unstructured{Object: fields}
-}
 
 func replica(pod string, leads bool) Replica {
 	return Replica{Pod: pod, Version: "v1.2.3", Leader: &leads, Synced: ptr.To(true), Gaps: ptr.To(0),
@@ -49,19 +34,18 @@ func healthy(t *testing.T) *Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Facts{Facts: install.Facts{Namespace: install.Namespace, TakenAt: now,
-		Manifest: install.Manifest{Release: install.Namespace + "/" + Name, Objects: objects},
-		Objects:  map[object.Key]install.Reading{}},
-		Lease:    install.Reading{Object: lease(t, "b", time.Second)},
-		Replicas: []Replica{replica("b", true), replica("a", false)}, Asked: 12}
+	f := &Facts{Facts: install.Facts{TakenAt: now,
+		Installation: &install.Installation{Namespace: install.Namespace, Named: install.Namespace},
+		HelmRelease: &helm.Release{Namespace: install.Namespace, Name: Name, Version: 1,
+			Info: &helm.Info{Status: common.StatusDeployed}}},
+		Replicas: []Replica{replica("b", true), replica("a", false)}}
 	for _, o := range objects {
-		live := o.DeepCopy()
-		if live.GetKind() == "Deployment" {
-			live.Object["status"] = map[string]any{"observedGeneration": int64(1), "replicas": int64(2),
+		if o.GetKind() == "Deployment" {
+			o.Object["status"] = map[string]any{"observedGeneration": int64(1), "replicas": int64(2),
 				"readyReplicas": int64(2), "availableReplicas": int64(2), "updatedReplicas": int64(2),
 				"conditions": []any{map[string]any{"type": "Available", "status": "True"}}}
+			f.Deployment = o
 		}
-		f.Objects[install.RefOf(o).Key()] = install.Reading{Object: live}
 	}
 	return f
 }
@@ -85,36 +69,47 @@ func TestEvaluate(t *testing.T) {
 	}{
 		{name: "nothing wrong", change: func(*Facts) {}, state: install.OK},
 		{name: "not installed", state: install.Wrong, checks: []result{{"installed", install.Wrong, 0}},
-			change: func(f *Facts) { f.Objects = map[object.Key]install.Reading{} }},
+			change: func(f *Facts) { f.Installation = &install.Installation{Namespace: install.Namespace} }},
+		{name: "no Deployment", state: install.Wrong, checks: []result{{"deployment", install.Wrong, 0}},
+			change: func(f *Facts) { f.Deployment = nil }},
+		{name: "scaled to 0", state: install.Wrong, checks: []result{{"deployment", install.Wrong, 0}},
+			change: func(f *Facts) {
+				f.Deployment.Object["spec"] = map[string]any{"replicas": int64(0)}
+			}},
+		{name: "a replica is not ready", state: install.Wrong, checks: []result{{"deployment", install.Wrong, 1}},
+			change: func(f *Facts) {
+				f.Deployment.Object["status"] = map[string]any{"observedGeneration": int64(1), "replicas": int64(1)}
+			}},
 		{name: "nobody leads", state: install.Wrong, checks: []result{{"leader", install.Wrong, 1}},
-			change: func(f *Facts) { f.Lease.Object = nil }},
-		{name: "the lease is old", state: install.Wrong, checks: []result{{"leader", install.Wrong, 1}},
-			change: func(f *Facts) { f.Lease.Object = lease(t, "b", time.Minute) }},
-		{name: "the lease is forbidden", state: install.Unknown, checks: []result{{"leader", install.Unknown, 0}},
-			change: func(f *Facts) { f.Lease = install.Reading{Reason: "forbidden"} }},
+			change: first(func(r *Replica) { r.Leader = ptr.To(false) })},
+		{name: "nobody is known to lead", state: install.Unknown, checks: []result{{"leader", install.Unknown, 0}},
+			change: first(func(r *Replica) { r.Leader = nil })},
 		{name: "both lead", state: install.Wrong, checks: []result{{"leader", install.Wrong, 1}},
 			change: func(f *Facts) { f.Replicas[1].Leader = ptr.To(true) }},
-		{name: "one is not synced", state: install.Wrong, checks: []result{{"synced", install.Wrong, 1}},
+		{name: "one is not synced", state: install.Wrong, checks: []result{{"replica", install.Wrong, 1}},
 			change: first(func(r *Replica) { r.Synced = ptr.To(false) })},
-		{name: "gaps", state: install.Unknown, checks: []result{{"coverage", install.Unknown, 1}},
+		{name: "one does not say whether it is synced", state: install.Unknown,
+			checks: []result{{"replica", install.Unknown, 0}}, change: first(func(r *Replica) { r.Synced = nil })},
+		{name: "gaps", state: install.Unknown, checks: []result{{"replica", install.Unknown, 1}},
 			change: first(func(r *Replica) { r.Gaps = ptr.To(3) })},
-		{name: "no evaluation yet", state: install.Unknown, checks: []result{{"evaluation", install.Unknown, 0}},
+		{name: "gaps are unknown", state: install.Unknown, checks: []result{{"replica", install.Unknown, 0}},
+			change: first(func(r *Replica) { r.Gaps = nil })},
+		{name: "no evaluation yet", state: install.Unknown, checks: []result{{"replica", install.Unknown, 0}},
 			change: first(func(r *Replica) { r.LastEvaluation = "" })},
-		{name: "an upgrade", state: install.Note, checks: []result{{"version", install.Note, 1}},
-			change: first(func(r *Replica) { r.Version = "v1.2.4" })},
 		{name: "metrics of one pod are unread", state: install.Unknown,
-			checks: []result{{"metrics", install.Unknown, 2}},
-			change: first(func(r *Replica) { *r = Replica{Pod: r.Pod, Reason: "forbidden"} })},
+			checks: []result{{"replica", install.Unknown, 1}},
+			change: func(f *Facts) { f.Replicas[1] = Replica{Pod: "a", Reason: "forbidden"} }},
 		{name: "no pod runs", state: install.Unknown, change: func(f *Facts) { f.Replicas = nil },
-			checks: []result{{"metrics", install.Unknown, 0}, {"synced", install.Unknown, 0},
-				{"evaluation", install.Unknown, 0}, {"coverage", install.Unknown, 0}, {"version", install.Unknown, 0}}},
-		{name: "rights are missing", state: install.Wrong, checks: []result{{"rights", install.Wrong, 3}},
-			change: func(f *Facts) { f.Lacking = []string{"list *.*", "watch *.*"} }},
-		{name: "rights are unread", state: install.Unknown, checks: []result{{"rights", install.Unknown, 1}},
-			change: func(f *Facts) { f.RightsReason = "forbidden" }},
-		{name: "no release", state: install.Unknown, checks: []result{{"rights", install.Unknown, 0},
-			{"manifests", install.Note, 0}},
-			change: func(f *Facts) { f.Manifest, f.Asked = install.Manifest{}, 0 }},
+			checks: []result{{"replica", install.Unknown, 0}, {"leader", install.Unknown, 0}}},
+		{name: "pods are unread", state: install.Unknown,
+			change: func(f *Facts) { f.Replicas, f.ReplicasReason = nil, "forbidden" },
+			checks: []result{{"replica", install.Unknown, 0}, {"leader", install.Unknown, 0}}},
+		{name: "no release", state: install.Note, checks: []result{{"release", install.Note, 0}},
+			change: func(f *Facts) { f.HelmRelease = nil }},
+		{name: "the release is unread", state: install.Unknown, checks: []result{{"release", install.Unknown, 0}},
+			change: func(f *Facts) { f.HelmRelease, f.HelmReleaseReason = nil, "forbidden" }},
+		{name: "the release failed", state: install.Wrong, checks: []result{{"release", install.Wrong, 1}},
+			change: func(f *Facts) { f.HelmRelease.Info.Status = common.StatusFailed }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -143,28 +138,16 @@ func TestRemedies(t *testing.T) {
 	t.Parallel()
 	for _, byFleet := range []bool{false, true} {
 		f := healthy(t)
-		f.Lacking, f.Replicas[0].Gaps = []string{"list *.*"}, ptr.To(1)
-		for key, r := range f.Objects {
-			if byFleet {
-				r.Object.SetLabels(map[string]string{fleet.HashLabel: "0a"})
-			}
-			if key.Kind == "ServiceAccount" {
-				delete(f.Objects, key)
-			}
+		f.Replicas[0].Gaps = ptr.To(1)
+		if byFleet {
+			f.Fleet = "other/doctor"
 		}
-		texts := 0
+		text := ""
 		for _, c := range Evaluate(f).Checks {
-			text := c.Message + strings.Join(c.Details, " ")
-			if c.Name == "coverage" || c.Name == "rights" || c.Name == "manifests" {
-				texts++
-				named := strings.Contains(text, "`auditor install`")
-				if named == byFleet || strings.Contains(text, "by Fleet") != byFleet {
-					t.Errorf("by Fleet: %t: %s", byFleet, text)
-				}
-			}
+			text += strings.Join(c.Details, " ")
 		}
-		if texts != 3 {
-			t.Errorf("%d texts, want 3", texts)
+		if strings.Contains(text, "`auditor install`") == byFleet || strings.Contains(text, "by Fleet") != byFleet {
+			t.Errorf("by Fleet: %t: %s", byFleet, text)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart has what the verbs share that install a chart of this project: flags, connection, install, uninstall,
-// and the text of a status.
+// Package chart has the subcommands that install a chart of this project, report its state and remove it, for each verb
+// that describes its chart.
 package chart
 
 import (
@@ -25,8 +25,6 @@ type Component struct {
 	install.Chart
 	// Verb is the name of the verb, and Noun that of the component in a sentence, such as "the webhook".
 	Verb, Noun string
-	// Stop is the advice to a user who wants no replica.
-	Stop string
 	// NotReady is the hint while replicas are not ready.
 	NotReady string
 	// NoKind is the hint if the cluster does not have a kind of the chart.
@@ -74,7 +72,7 @@ func NewCommand(o Subcommand, c *cobra.Command) *cobra.Command {
 	run := verb.RunE(o)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := run(c, args)
-		if explained := (*exit.Error)(nil); err == nil || errors.As(err, &explained) {
+		if err == nil || isExplained(err) {
 			return err
 		}
 		return o.AddHint(err)
@@ -82,9 +80,15 @@ func NewCommand(o Subcommand, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// NameOf names an object as kubectl does when it reports a change. A RoleBinding may be in any namespace, and grants
+// isExplained reports whether an error has its exit status and its hint.
+func isExplained(err error) bool {
+	_, ok := errors.AsType[*exit.Error](err)
+	return ok
+}
+
+// nameOf names an object as kubectl does when it reports a change. A RoleBinding may be in any namespace, and grants
 // rights there.
-func NameOf(r object.Ref) string {
+func nameOf(r object.Ref) string {
 	kind := strings.ToLower(r.Kind)
 	r.Name, r.Namespace = escape.Line(r.Name), escape.Line(r.Namespace)
 	if g := object.Group(r.APIVersion); g != "" {
@@ -96,32 +100,32 @@ func NameOf(r object.Ref) string {
 	return kind + "/" + r.Name
 }
 
-// Document is a printed document. It implements output.Document.
-type Document struct {
-	// Value is the document, and List what the formats with columns print.
-	Value, List any
-	// Lines are what -o name prints.
-	Lines []string
-	// Text prints the table.
-	Text func(io.Writer)
+// document is a printed document. It implements output.Document.
+type document struct {
+	// value is the document, and list what the formats with columns print.
+	value, list any
+	// names are what -o name prints.
+	names []string
+	// text prints the table.
+	text func(io.Writer)
 }
 
 // Content implements output.Document.
-func (d Document) Content() any { return d.Value }
+func (d document) Content() any { return d.value }
 
 // Rows implements output.Document.
-func (d Document) Rows() any { return d.List }
+func (d document) Rows() any { return d.list }
 
 // Names implements output.Document.
-func (d Document) Names(w io.Writer) error {
-	for _, name := range d.Lines {
+func (d document) Names(w io.Writer) error {
+	for _, name := range d.names {
 		fmt.Fprintln(w, name)
 	}
 	return nil
 }
 
 // Table implements output.Document.
-func (d Document) Table(w io.Writer, _ bool) error {
-	d.Text(w)
+func (d document) Table(w io.Writer, _ bool) error {
+	d.text(w)
 	return nil
 }

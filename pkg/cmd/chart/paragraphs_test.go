@@ -12,7 +12,7 @@ import (
 func TestParagraphs(t *testing.T) {
 	for columns, want := range map[int]int{0: 80, 40: 60, 100: 100, 200: 120} {
 		var b bytes.Buffer
-		(&Connection{columns: columns}).Paragraphs(&b).Wrap("head  ", string(bytes.Repeat([]byte("größe "), 60)))
+		(&options{columns: columns}).wrap(&b, "head  ", string(bytes.Repeat([]byte("größe "), 60)))
 		longest := 0
 		for line := range bytes.Lines(b.Bytes()) {
 			longest = max(longest, utf8.RuneCount(bytes.TrimSuffix(line, []byte("\n"))))

@@ -3,7 +3,6 @@
 package chart
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,71 +17,58 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
-// Evaluated is the status of a component.
-type Evaluated struct {
-	// Common is the part that every chart has, and Document all of it.
-	Common   *install.Status
-	Document any
-	// Lines are what -o name prints.
-	Lines []string
-}
-
-// Evaluator reads an installation and evaluates it.
-type Evaluator func(ctx context.Context, c *install.Cluster, f install.Facts) (Evaluated, error)
+// Evaluator reads the rest of an installation and evaluates it. It returns the part that every chart has, the whole
+// document, and what -o name prints.
+type Evaluator func(ctx context.Context, c *install.Cluster, f install.Facts) (common *install.Status, whole any,
+	names []string)
 
 type statusOptions struct {
-	Connection
+	options
 	warnings rest.WarningHandlerWithContext
 	evaluate Evaluator
 }
 
-// NewStatus returns the subcommand status. The evaluator gets the facts with the namespace and the manifest. Warnings
-// of the API server go to the handler; without one they are dropped.
-func NewStatus(env verb.Environment, of Component, short, rights string, warnings rest.WarningHandlerWithContext,
-	e Evaluator,
+// NewStatus returns the subcommand status. Warnings of the API server go to the handler; without one they are dropped.
+func NewStatus(env verb.Environment, component Component, short, rights string,
+	warnings rest.WarningHandlerWithContext, e Evaluator,
 ) *cobra.Command {
-	o := &statusOptions{NewConnection(env, of, rights), warnings, e}
+	o := &statusOptions{newOptions(env, component, rights), warnings, e}
 	c := NewCommand(o, &cobra.Command{Use: "status", Short: short})
-	o.AddFlags(c, namespaceUsage)
-	o.AddPrintFlags(c)
+	o.addFlags(c, namespaceUsage)
+	o.print.AddFlags(c)
 	return c
 }
 
 // Run implements verb.Options.
 func (o *statusOptions) Run(ctx context.Context) error {
-	cluster, err := o.Connect(o.warnings)
+	c, err := o.connect(o.warnings)
 	if err != nil {
 		return err
 	}
-	in, err := cluster.Find(ctx, o.of.Chart, *o.Config.Namespace)
-	facts := install.Facts{TakenAt: o.Now()}
-	switch {
-	case Unreachable(err), isAmbiguous(err): // once, not for each object that could not be read
-		return err
-	case err != nil: // the status shows which objects could not be read
-		in = &install.Installation{Namespace: cmp.Or(*o.Config.Namespace, install.Namespace)}
-	}
-	if err != nil && *o.Config.Namespace == "" {
-		facts.NamespaceReason = install.ReasonOf(err)
-	}
-	facts.Namespace = in.Namespace
-	facts.Manifest = cluster.Manifest(o.of.Chart, in.Namespace, in.Release)
-	s, err := o.evaluate(ctx, cluster, facts)
+	in, err := c.Find(ctx, o.component.Chart, *o.Config.Namespace)
 	if err != nil {
 		return err
 	}
-	d := Document{Value: s.Document, List: []any{s.Document}, Lines: s.Lines,
-		Text: func(w io.Writer) { o.printTable(o.Paragraphs(w), s.Common) }}
-	switch s.Common.State {
+	facts := c.ReadFacts(o.component.Chart, in)
+	facts.TakenAt = o.Now()
+	s, whole, names := o.evaluate(ctx, c, facts)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d := document{whole, []any{whole}, names, func(w io.Writer) { o.printTable(w, s) }}
+	if err := o.show.Print(ctx, o.Streams.Out, d); err != nil {
+		return err
+	}
+	switch s.State {
 	case install.Wrong:
-		return o.PrintResult(ctx, d, exit.Found)
+		return &exit.Error{Status: exit.Found, Shown: true}
 	case install.Unknown:
-		return o.PrintResult(ctx, d, exit.Failed)
+		return &exit.Error{Status: exit.Failed, Shown: true}
 	}
-	return o.PrintResult(ctx, d, exit.OK)
+	return nil
 }
 
-func (o *statusOptions) printTable(w Paragraphs, s *install.Status) {
+func (o *statusOptions) printTable(w io.Writer, s *install.Status) {
 	fmt.Fprintf(w, "Namespace:  %s\n", escape.Line(s.Namespace))
 	if s.Image != "" {
 		fmt.Fprintf(w, "Image:      %s\n", escape.Line(s.Image))
@@ -96,12 +82,12 @@ func (o *statusOptions) printTable(w Paragraphs, s *install.Status) {
 	fmt.Fprintf(w, "State:      %s\n\n", s.State)
 	for _, c := range s.Checks {
 		head := fmt.Sprintf("%-8s %-12s ", c.State, c.Name)
-		w.Wrap(head, c.Message)
+		o.wrap(w, head, c.Message)
 		for _, text := range c.Details {
-			w.Wrap(strings.Repeat(" ", len(head))+"- ", text)
+			o.wrap(w, strings.Repeat(" ", len(head))+"- ", text)
 		}
 	}
-	if s.IsAbsent() {
+	if !s.Installed {
 		fmt.Fprintf(w, "\nTo install it: %s\n", o.subcommand("install"))
 	}
 }

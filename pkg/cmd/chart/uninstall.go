@@ -17,19 +17,20 @@ import (
 )
 
 type uninstallOptions struct {
-	Change
+	options
 	yes, ofFleet bool
 }
 
 // NewUninstall returns the subcommand uninstall.
-func NewUninstall(env verb.Environment, of Component, short string) *cobra.Command {
-	o := &uninstallOptions{Change: NewChange(env, of, "It requires get, list and delete on every kind of an "+
-		"installation ("+of.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
+func NewUninstall(env verb.Environment, component Component, short string) *cobra.Command {
+	o := &uninstallOptions{options: newOptions(env, component, "It requires get, list and delete on every kind of an "+
+		"installation ("+component.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
 		"all of them.")}
 	c := NewCommand(o, &cobra.Command{Use: "uninstall", Short: short})
-	o.AddFlags(c, namespaceUsage)
-	o.AddDryRunDelete(c)
-	if of.Outlives {
+	o.addFlags(c, namespaceUsage)
+	o.dryRun.AddTo(c, "dry-run",
+		"Only print what would be deleted (client), or also let the server check it (server)")
+	if component.Outlives {
 		c.Flags().BoolVar(&o.ofFleet, DeployedByFleet, false, "Also remove what Fleet deployed: for objects that it "+
 			"has kept when their bundle was removed. If the bundle exists, Fleet deploys them again")
 	}
@@ -43,46 +44,44 @@ func (o *uninstallOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, err := in.Cluster.Objects(ctx, o.of.Chart, in.Namespace)
+	targets, err := in.cluster.Objects(ctx, o.component.Chart, in.Namespace)
 	if err != nil {
 		return err
 	}
-	if len(targets) == 0 && in.Helm.Last == nil {
+	if len(targets) == 0 && in.helm.Last == nil {
 		fmt.Fprintf(o.Streams.ErrOut, "Nothing to remove: there is no installation in namespace %s.\n", in.Namespace)
 		return nil
 	}
 	if err := o.confirm(ctx, targets); err != nil {
 		return err
 	}
-	if in.Helm.Last == nil || o.IsDryRun() {
-		return o.Remove(ctx, in.Cluster, targets)
+	if in.helm.Last == nil || o.isDryRun() {
+		return o.remove(ctx, in.cluster, targets)
 	}
-	if err := in.Helm.Uninstall(); err != nil {
-		return err
-	}
-	rest, err := in.Cluster.Objects(ctx, o.of.Chart, in.Namespace)
+	uninstallErr := in.helm.Uninstall()
+	rest, err := in.cluster.Objects(ctx, o.component.Chart, in.Namespace)
 	if err != nil {
-		return err
+		return errors.Join(uninstallErr, err)
 	}
 	for _, t := range install.Without(targets, rest) {
-		o.ReportDeleted(install.RefOf(t))
+		o.reportDeleted(install.RefOf(t))
 	}
-	if err := o.Remove(ctx, in.Cluster, rest); err != nil {
+	if err := errors.Join(uninstallErr, o.remove(ctx, in.cluster, rest)); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Streams.ErrOut, "Namespace %[1]s is kept: %[2]s. If nobody needs them:\n"+
-		"  kubectl delete namespace %[1]s\n", in.Namespace, o.of.Kept)
+		"  kubectl delete namespace %[1]s\n", in.Namespace, o.component.Kept)
 	return nil
 }
 
 // confirm prints what will be deleted, and asks. It returns nil if the user agrees.
 func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.Unstructured) error {
-	if o.yes || o.IsDryRun() {
+	if o.yes || o.isDryRun() {
 		return nil
 	}
 	fmt.Fprintln(o.Streams.ErrOut, "To be deleted:")
 	for _, t := range targets {
-		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", NameOf(install.RefOf(t)))
+		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(install.RefOf(t)))
 	}
 	if !output.IsTerminal(o.Streams.In) {
 		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"),

@@ -29,7 +29,7 @@ func TestUnreachable(t *testing.T) {
 		{apierrors.NewUnauthorized("unauthorized"), true},
 		{apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
 	} {
-		if got := Unreachable(test.err); got != test.want {
+		if got := unreachable(test.err); got != test.want {
 			t.Errorf("%v: %t", test.err, got)
 		}
 	}

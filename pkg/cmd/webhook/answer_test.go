@@ -4,16 +4,9 @@ package webhook_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,14 +14,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,31 +39,6 @@ func silentServer(t *testing.T) string {
 	}
 	t.Cleanup(func() { _ = l.Close() }) // no connection was accepted
 	return "https://" + l.Addr().String()
-}
-
-// certificate makes an authority and its certificate for a name, both as base64 of PEM.
-func certificate(t *testing.T, name string) (ca, cert string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sign := func(template, parent *x509.Certificate) []byte {
-		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0)
-		der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return der
-	}
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "invented"}, IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	encode := func(der []byte) string {
-		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	}
-	ca = encode(sign(authority, authority))
-	return ca, encode(sign(&x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, authority))
 }
 
 // ready sets the status of the Deployment and the caBundles as in a running installation.
@@ -103,18 +69,6 @@ func (f *fixture) caBundle(t *testing.T, ca string) {
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		patch(len(f.mutating(t).Webhooks)))
 	f.patch(t, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "", installation.Name, patch(1))
-}
-
-// endpoint adds an address without a server to the Service.
-func (f *fixture) endpoint(t *testing.T, namespace string) {
-	t.Helper()
-	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}}
-	s.Namespace, s.Name, s.Labels = namespace, "made-by-hand",
-		map[string]string{discoveryv1.LabelServiceName: installation.Name}
-	if err := f.Client().Create(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // setURL sets the URL of the mutating webhook.
@@ -200,14 +154,6 @@ func restore(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			`"}]`)}
 }
 
-// warnOfDeletion is the answer of a working validating handler.
-func warnOfDeletion(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	if r.Operation != admissionv1.Delete {
-		return pass(r)
-	}
-	return &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{"fleetdoctor/Deleted: any text"}}
-}
-
 func deny(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden,
 		Message: "configmap shop/settings is owned by bundle guestbook"}}
@@ -219,9 +165,9 @@ func warn(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 
 // outcome is what status shows of the test, without texts.
 type outcome struct {
-	state         install.State // of the check
-	result        installation.Result
-	strip, remove installation.Answer
+	state  install.State // of the check
+	result installation.Result
+	answer installation.Answer
 }
 
 func outcomeOf(s *installation.Status) outcome {
@@ -231,7 +177,7 @@ func outcomeOf(s *installation.Status) outcome {
 	}
 	out.result = s.Test.Result
 	if s.Test.Strip != nil {
-		out.strip, out.remove = s.Test.Strip.Answer, s.Test.Delete.Answer
+		out.answer = s.Test.Strip.Answer
 	}
 	return out
 }
@@ -265,7 +211,7 @@ func (f *fixture) until(t *testing.T, name string, condition func(outcome) bool)
 	})
 }
 
-// TestAnswers checks what status shows for each answer of a webhook.
+// TestAnswers checks what status shows for each answer of the mutating handler.
 func TestAnswers(t *testing.T) {
 	f := onCluster(t)
 	f.expect(t, "not installed", f.kubeconfig, outcome{})
@@ -273,9 +219,7 @@ func TestAnswers(t *testing.T) {
 	if m := *a.manager.Load(); m != "fleetdoctor-webhook-test" {
 		t.Errorf("the field manager of the request is %q", m)
 	}
-	works := func(answer installation.Answer) outcome {
-		return outcome{install.OK, installation.Works, answer, installation.Warned}
-	}
+	works := func(answer installation.Answer) outcome { return outcome{install.OK, installation.Works, answer} }
 	for _, tc := range []struct {
 		name   string
 		answer answer
@@ -284,25 +228,17 @@ func TestAnswers(t *testing.T) {
 		{"restored", restore, works(installation.Restored)},
 		{"denied", deny, works(installation.Denied)},
 		{"warned", warn, works(installation.Warned)},
-		{"not answered", pass, outcome{install.Wrong, installation.NotCalled, installation.NotAnswered,
-			installation.NotAnswered}},
+		{"not answered", pass, outcome{install.Wrong, installation.NotCalled, installation.NotAnswered}},
 	} {
 		a.answer(tc.answer)
-		a.guard.answer(warnOfDeletion)
-		if tc.want.result != installation.Works {
-			a.guard.answer(pass)
-		}
 		d := f.expect(t, tc.name, f.kubeconfig, tc.want)
-		if d.Release != "shop/guestbook" || d.BundleDeployment != "guestbook" ||
-			d.Strip.Object.Key().String() != "configmap shop/settings" {
+		if d.Release != "shop/guestbook" || d.Strip.Object.Key().String() != "configmap shop/settings" {
 			t.Errorf("%s: %+v", tc.name, d)
 		}
 	}
 	a.answer(restore)
-	a.guard.answer(warnOfDeletion)
 	want := `OK test Works - a dry run that removes objectset.rio.cattle.io/hash from configmap shop/settings: ` +
-		`Restored (in … - its warning: Restored: any text - a dry run that deletes configmap shop/settings: Warned ` +
-		`(in … - its warning: Deleted: any text - desired by bundle guestbook (release shop/guestbook)`
+		`Restored (in … - its warning: Restored: any text - object of release shop/guestbook`
 	took := regexp.MustCompile(`\(in [^)]*\)`)
 	if text := took.ReplaceAllString(f.call(t, "status").text(), "(in …"); !strings.HasSuffix(text, want) {
 		t.Errorf("text:\n%s\ndoes not end with\n%s", text, want)
@@ -331,7 +267,7 @@ func (f *fixture) answering(t *testing.T, namespace string) *admission {
 		urlPatch(t, a.guard.URL+"/guard", a.guard.ca()))
 	f.raiseTimeouts(t)
 	a.answer(restore)
-	a.guard.answer(warnOfDeletion)
+	a.guard.answer(pass)
 	f.until(t, "the test succeeds", func(o outcome) bool { return o.state == install.OK })
 	return a
 }
@@ -350,7 +286,7 @@ func TestExcluded(t *testing.T) {
 	f := onCluster(t)
 	f.answering(t, "excluded")
 	f.ignoreShop(t)
-	d := f.expect(t, "without another object", f.kubeconfig, outcome{install.Note, installation.NoObject, "", ""})
+	d := f.expect(t, "without another object", f.kubeconfig, outcome{install.Note, installation.NoObject, ""})
 	if !strings.Contains(d.Message, "fleetdoctor.io/ignore") {
 		t.Errorf("reason: %s", d.Message)
 	}
@@ -371,7 +307,7 @@ func TestHung(t *testing.T) {
 	f.installed(t, "hung")
 	f.setURL(t, silentServer(t), nil)
 	f.until(t, "status waits for the webhook", func(o outcome) bool {
-		return o.state == install.Wrong && o.strip == installation.NotAnswered
+		return o.state == install.Wrong && o.answer == installation.NotAnswered
 	})
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`)

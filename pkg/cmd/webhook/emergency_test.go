@@ -85,14 +85,9 @@ func TestInstallAgain(t *testing.T) {
 	f.get(t, deployment, "again", installation.Name)
 	f.stop(t)
 	again := slices.Concat([]string{"install"}, options)
-	if r := f.must(t, append(again, "--dry-run=server")...); !strings.Contains(r.errOut, "do not exist") {
-		t.Errorf("a dry run printed: %s", r.errOut)
-	}
+	f.must(t, append(again, "--dry-run=server")...)
 	f.absent(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name)
-	r := f.must(t, again...)
-	if r.errOut != "Note: the webhook configurations do not exist. The upgrade creates them again.\n" {
-		t.Errorf("it printed: %s", r.errOut)
-	}
+	f.must(t, again...)
 	if diff := cmp.Diff(before.Webhooks, f.mutating(t).Webhooks); diff != "" {
 		t.Errorf("webhooks (-before +after):\n%s", diff)
 	}
@@ -102,8 +97,7 @@ func TestInstallAgain(t *testing.T) {
 		t.Errorf("status does not advise to install again: %+v", s.Checks)
 	}
 	notes := "Note: --exact: kept true\nNote: --guard-default: kept deny\nNote: --release-namespaces: kept shop\n"
-	if r := f.must(t, "install"); r.errOut != notes+"Note: the webhook configurations do not exist. The upgrade "+
-		"creates them again.\n" {
+	if r := f.must(t, "install"); r.errOut != notes {
 		t.Errorf("without options, it printed: %s", r.errOut)
 	}
 	if diff := cmp.Diff(before.Webhooks, f.mutating(t).Webhooks); diff != "" {
@@ -123,8 +117,5 @@ func TestInstallAgain(t *testing.T) {
 	after := &appsv1.Deployment{}
 	if f.get(t, after, "again", installation.Name); after.Generation != deployment.Generation {
 		t.Errorf("the Deployment was changed: generation %d, was %d", after.Generation, deployment.Generation)
-	}
-	if s, _ := f.status(t, f.kubeconfig, "again"); states(s)["manifests"] != install.OK {
-		t.Errorf("drift: %v", s.Checks)
 	}
 }

@@ -11,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 )
 
@@ -40,34 +38,12 @@ func TestInstallForeign(t *testing.T) {
 	f.get(t, &rbacv1.ClusterRoleBinding{}, "", installation.Name)
 }
 
-// TestInstallOverOld checks that an installation from before the chart is replaced, and can be removed.
-func TestInstallOverOld(t *testing.T) {
-	f := onCluster(t)
-	f.installed(t, "old", "--exact")
-	// Before the chart, the objects had no metadata of Helm, and a binding of these names could exist in any namespace.
-	f.asBeforeChart(t, "old")
-	r := f.must(t, "install", "-n", "old", "--reset-values")
-	if r.errOut != "Note: an installation from before the chart is replaced.\n" {
-		t.Errorf("it printed: %s", r.errOut)
-	}
-	if m := f.mutating(t); len(m.Webhooks) != 1 || m.Annotations["meta.helm.sh/release-name"] != installation.Name {
-		t.Errorf("%d webhooks, annotations %v", len(m.Webhooks), m.Annotations)
-	}
-	f.absent(t, &rbacv1.RoleBinding{}, "shop", "fleetdoctor-webhook-records")
-	f.asBeforeChart(t, "old")
-	if r := f.must(t, "uninstall", "--yes"); !strings.Contains(r.out,
-		"rolebinding.rbac.authorization.k8s.io/fleetdoctor-webhook-records -n shop deleted\n") {
-		t.Errorf("it deleted:\n%s", r.out)
-	}
-	f.absent(t, &rbacv1.ClusterRole{}, "", installation.Name)
-}
-
 // TestDeployedByFleet checks that no verb changes an installation by Fleet, which would undo it.
 func TestDeployedByFleet(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "fleeted")
 	hash := func(value string) {
-		f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
+		f.patch(t, &rbacv1.ClusterRoleBinding{}, "", installation.Name,
 			`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":`+value+`}}}`)
 	}
 	hash(`"0a"`)
@@ -83,42 +59,6 @@ func TestDeployedByFleet(t *testing.T) {
 		}
 	}
 	hash("null")
-}
-
-// asBeforeChart changes an installation to one from before the chart.
-func (f *fixture) asBeforeChart(t *testing.T, namespace string) {
-	t.Helper()
-	records := &corev1.SecretList{}
-	err := f.Client().List(t.Context(), records, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range records.Items {
-		if err := f.Client().Delete(t.Context(), &records.Items[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const patch = `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},` +
-		`"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null}}}`
-	for _, o := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
-		f.patch(t, o, namespace, installation.Name, patch)
-	}
-	for _, o := range []client.Object{
-		&admissionregistrationv1.MutatingWebhookConfiguration{},
-		&admissionregistrationv1.ValidatingWebhookConfiguration{},
-		&rbacv1.ClusterRole{},
-		&rbacv1.ClusterRoleBinding{},
-	} {
-		f.patch(t, o, "", installation.Name, patch)
-	}
-	binding := &rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole",
-		Name: "view"}}
-	binding.Namespace, binding.Name = "shop", "fleetdoctor-webhook-records"
-	binding.Labels = map[string]string{install.NameLabel: installation.Name}
-	binding.Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: installation.Name}}
-	if err := f.Client().Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestTenantDeployment checks that a Deployment with the label of the webhook, in the namespace of a tenant, does not
@@ -146,23 +86,17 @@ func TestTenantDeployment(t *testing.T) {
 	}
 }
 
-// TestTwoNamespaces checks that nothing is done if the objects of an administrator name two namespaces, unless the
-// command line names one of them.
-func TestTwoNamespaces(t *testing.T) {
+// TestOtherService checks that an upgrade corrects a webhook configuration that names another namespace, and that only
+// the ClusterRoleBinding decides where the webhook is installed.
+func TestOtherService(t *testing.T) {
 	f := onCluster(t)
 	f.installed(t, "one")
 	f.patch(t, &admissionregistrationv1.MutatingWebhookConfiguration{}, "", installation.Name,
 		`[{"op":"replace","path":"/webhooks/0/clientConfig/service/namespace","value":"two"}]`)
-	for _, args := range [][]string{{"install"}, {"uninstall", "--yes"}, {"status"}} {
-		r := f.call(t, args...)
-		if r.status != 3 || r.out != "" || !strings.Contains(r.errOut, "several namespaces of an installation: "+
-			"one (ClusterRoleBinding fleetdoctor-webhook, MutatingWebhookConfiguration fleetdoctor-webhook, "+
-			"ValidatingWebhookConfiguration fleetdoctor-webhook), two (MutatingWebhookConfiguration "+
-			"fleetdoctor-webhook)\n") || !strings.Contains(r.errOut, "with -n.") {
-			t.Errorf("%v: status %d: %s%s", args, r.status, r.out, r.errOut)
-		}
+	if r := f.call(t, "status"); !strings.HasPrefix(r.out, "Namespace:  one\n") {
+		t.Errorf("status: %s%s", r.out, r.errOut)
 	}
-	f.must(t, "install", "-n", "one")
+	f.must(t, "install")
 	if s := f.mutating(t).Webhooks[0].ClientConfig.Service; s.Namespace != "one" {
 		t.Errorf("the webhook is called in namespace %s", s.Namespace)
 	}
