@@ -10,19 +10,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestGoldenAgents compares the formats of agents reports with the golden files.
-func TestGoldenAgents(t *testing.T) {
+func agentsOf(t *testing.T, p *people) {
+	t.Helper()
 	for _, name := range []string{"agent-heartbeats", "agent-pending", "reimport-fleet-0.12", "reimport-ca",
 		"reimport-masked"} {
 		d, err := agents.Of(t.Context(), captured(t, "cases/"+name+".yaml"), agents.Options{Version: "test"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden.Compare(t, name+".table", shown(t, "table", printers.Agents(d, printers.Options{})))
+		content := p.addDocument(t, "agents, "+name, printers.Agents(d, printers.Options{}))
 		if name == "reimport-ca" {
-			for _, format := range formats[1:] {
-				golden.Compare(t, name+"."+format, shown(t, format, printers.Agents(d, printers.Options{Colour: true})))
-			}
+			p.Add("agents: wide, in colour", shown(t, "wide", printers.Agents(d, printers.Options{Colour: true})))
+			golden.Compare(t, "agents.json", content)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestComparison compares every format of a comparison with its golden file.
+// TestComparison compares comparisons with their golden files.
 func TestComparison(t *testing.T) {
 	clean, sick := sample(t, "clean"), sample(t, "sick")
 	unread := *clean
@@ -20,13 +20,28 @@ func TestComparison(t *testing.T) {
 	unread.BundleDeployments = append([]report.BundleDeployment{}, clean.BundleDeployments...)
 	bd := &unread.BundleDeployments[1]
 	bd.State, bd.Reason, bd.Resources = report.Unknown, "Forbidden", nil
-	for name, c := range map[string]*report.Comparison{"worse": comparison.Compare(clean, sick, "test"),
-		"unknown": comparison.Compare(sick, &unread, "test")} {
-		for _, format := range formats {
-			golden.Compare(t, "comparison-"+name+"."+format,
-				shown(t, format, printers.Comparison(c, printers.Options{})))
-		}
+	show := func(before, after *report.Audit) printers.Document {
+		return printers.Comparison(comparison.Compare(before, after, "test"), printers.Options{})
 	}
+	var p people
+	p.addDocument(t, "worse", show(clean, sick))
+	p.addDocument(t, "some is unknown", show(sick, &unread))
+	p.Compare(t, "comparison.txt")
+
+	// The JSON has every field: one bundle gets better, one gets worse, and one is not known any more.
+	before, after := *sick, unread
+	third := func(a *report.Audit) report.BundleDeployment {
+		bd := a.BundleDeployments[1]
+		bd.Name = "unread"
+		return bd
+	}
+	before.BundleDeployments = []report.BundleDeployment{sick.BundleDeployments[0], clean.BundleDeployments[1],
+		third(clean)}
+	after.BundleDeployments = []report.BundleDeployment{clean.BundleDeployments[0], sick.BundleDeployments[1],
+		third(&unread)}
+	half := len(sick.Findings) / 2
+	before.Findings, after.Findings = sick.Findings[:half], sick.Findings[half:]
+	golden.Compare(t, "comparison.json", shown(t, "json", show(&before, &after)))
 }
 
 // TestComparisonIsGreenOnlyWithoutChange checks the colour of the last line.

@@ -4,7 +4,9 @@ package printers_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +14,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // modified is a report with one modified object.
@@ -59,7 +60,7 @@ func settings(change map[int]string, end string) string {
 	return strings.Join(lines, end) + end
 }
 
-// TestDiff compares the diffs of many kinds of values with golden files.
+// TestDiff compares the diffs of many kinds of values with their golden file.
 func TestDiff(t *testing.T) {
 	config := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "settings"}
 	deployment := object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "web", Name: "frontend"}
@@ -88,7 +89,7 @@ func TestDiff(t *testing.T) {
 	replicas := difference(int64(2), int64(5), "spec", "replicas")
 	replicas.Release = evaluate.Plain(int64(5))
 	line := strings.Repeat("abcdefghij", 30)
-	for name, a := range map[string]*report.Audit{
+	all := map[string]*report.Audit{
 		"one-line": file(before, settings(map[int]string{30: "setting-30 = changed"}, "\n")),
 		"two-places": file(before, settings(map[int]string{3: "setting-03 = changed",
 			50: "setting-50 = changed\nsetting-50a = added"}, "\n")),
@@ -107,12 +108,15 @@ func TestDiff(t *testing.T) {
 			"labels", "example.com/tier")),
 		"without-steps": modified(config, report.Difference{Path: ".data.app.conf", Desired: evaluate.Plain("a"),
 			Live: evaluate.Plain("b")}),
-	} {
-		golden.Compare(t, "diff-"+name+".diff", show(t, a, "table", printers.Options{Diff: true}))
-		if name == "long-line" {
-			golden.Compare(t, "diff-"+name+".full", show(t, a, "table", printers.Options{Diff: true, Full: true}))
-		}
+		"three-sides": threeSides(t),
 	}
+	var p people
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p.Add(name, show(t, all[name], "table", printers.Options{Diff: true}))
+	}
+	p.Add("long-line, --full", show(t, all["long-line"], "table", printers.Options{Diff: true, Full: true}))
+	p.Add("another program shows the values", externalDiff(t))
+	p.Compare(t, "differences.txt")
 }
 
 // TestDiffIsShort checks that the change of one line in a text of 60 lines shows this line and three lines before and
@@ -136,8 +140,9 @@ func TestDiffIsShort(t *testing.T) {
 	}
 }
 
-// TestExternalDiff checks that only the values are left to another program.
-func TestExternalDiff(t *testing.T) {
+// externalDiff is a difference whose values are left to another program, which is called once.
+func externalDiff(t *testing.T) string {
+	t.Helper()
 	config := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "settings"}
 	d := difference("desired value", "live value", "data", "key")
 	d.Release = evaluate.Plain("released value")
@@ -147,11 +152,11 @@ func TestExternalDiff(t *testing.T) {
 			t.Errorf("called for %s on %s with %v", of, cluster, diffs)
 		}
 	}
-	golden.Compare(t, "diff-external.diff", show(t, modified(config, d), "table",
-		printers.Options{Diff: true, ExternalDiff: external}))
+	out := show(t, modified(config, d), "table", printers.Options{Diff: true, ExternalDiff: external})
 	if called != 1 {
 		t.Errorf("called %d times", called)
 	}
+	return out
 }
 
 // TestDiffPage checks that the example of the page is a part of the output.

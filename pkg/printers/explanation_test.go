@@ -10,8 +10,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestGoldenExplanation compares the formats of an explanation with the golden files. Its topics are invented.
-func TestGoldenExplanation(t *testing.T) {
+// explained explains invented topics.
+func explained(t *testing.T, p *people) {
+	t.Helper()
 	const page = "https://example.com/findings.md#"
 	e := report.NewExplanation([]report.Topic{
 		{Kind: report.TopicFinding, Name: "FD998", Title: "Example", Severity: report.Error,
@@ -25,10 +26,9 @@ func TestGoldenExplanation(t *testing.T) {
 		{Kind: report.TopicState, Name: "Invented", What: "a state with a \x1b[31mcolour", URL: page +
 			"state-invented"},
 	}, "test")
-	for _, format := range formats {
-		golden.Compare(t, "explanation."+format, shown(t, format, printers.Explanation(e, false, printers.Options{})))
-	}
-	golden.Compare(t, "explanation-list.table", shown(t, "table", printers.Explanation(e, true, printers.Options{})))
-	golden.Compare(t, "explanation-list.table60",
-		shown(t, "table", printers.Explanation(e, true, printers.Options{Width: 60})))
+	golden.Compare(t, "explanation.json", p.addDocument(t, "explain", printers.Explanation(e, false,
+		printers.Options{})))
+	p.Add("explain --list", shown(t, "table", printers.Explanation(e, true, printers.Options{})))
+	p.Add("explain --list, 60 columns", shown(t, "table", printers.Explanation(e, true,
+		printers.Options{Width: 60})))
 }

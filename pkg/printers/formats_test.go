@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
@@ -18,9 +20,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// formats are the formats with golden files. The templates print the whole document. custom-columns has a column for
+// formats are the formats that every document has. The templates print the whole document. custom-columns has a column for
 // each field of the rows.
 var (
 	formats   = []string{"table", "wide", "json", "yaml", "name"}
@@ -68,6 +71,27 @@ func shown(t *testing.T, format string, d output.Document) string {
 		t.Fatalf("printing -o %s: %v", format, err)
 	}
 	return b.String()
+}
+
+// people are the outputs for people in one golden file.
+type people struct{ golden.Sections }
+
+// addDocument adds the tables and the names of a document, and returns its JSON. Its YAML must have the same values.
+func (p *people) addDocument(t *testing.T, title string, d output.Document) string {
+	t.Helper()
+	table, wide := shown(t, "table", d), shown(t, "wide", d)
+	if wide == table {
+		p.Add(title+": table, wide", table)
+	} else {
+		p.Add(title+": table", table)
+		p.Add(title+": wide", wide)
+	}
+	p.Add(title+": name", shown(t, "name", d))
+	content := shown(t, "json", d)
+	if diff := cmp.Diff(decode(t, content), decode(t, shown(t, "yaml", d))); diff != "" {
+		t.Errorf("%s: YAML and JSON have different values (-json +yaml):\n%s", title, diff)
+	}
+	return content
 }
 
 // printed is the report in every format.

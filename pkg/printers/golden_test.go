@@ -43,23 +43,52 @@ func sample(t *testing.T, name string, targets ...evaluate.Target) *report.Audit
 
 func show(t *testing.T, a *report.Audit, format string, o printers.Options) string {
 	t.Helper()
-	o.PrintRole = "kubectl fleetdoctor audit --print-rbac"
-	return shown(t, format, printers.Audit(a, o))
+	return shown(t, format, audited(a, o))
 }
 
-// TestGolden compares every format with its golden file. After an intended change, run go test ./pkg/printers -update
+// audited is the document of a report, with a command for the permissions.
+func audited(a *report.Audit, o printers.Options) printers.Document {
+	o.PrintRole = "kubectl fleetdoctor audit --print-rbac"
+	return printers.Audit(a, o)
+}
+
+// TestGolden compares audits with their golden file. After an intended change, run go test ./pkg/printers -update
 // and read the difference.
 func TestGolden(t *testing.T) {
-	reports := map[string]*report.Audit{"sick": sample(t, "sick"), "clean": sample(t, "clean"), "large": large()}
-	for name, a := range reports {
-		for _, format := range formats {
-			golden.Compare(t, name+"."+format, show(t, a, format, printers.Options{}))
+	sick, clean := sample(t, "sick"), sample(t, "clean")
+	remaining := ignored(t, sick)
+	var p people
+	for _, tc := range []struct {
+		name string
+		of   *report.Audit
+	}{{"sick", sick}, {"clean", clean}, {"large", large()}, {"ignored", remaining}} {
+		p.addDocument(t, tc.name, audited(tc.of, printers.Options{}))
+		if tc.of != remaining {
+			p.Add(tc.name+": --diff", show(t, tc.of, "table", printers.Options{Diff: true}))
+			p.Add(tc.name+": --summary", show(t, tc.of, "table", printers.Options{Summary: true}))
 		}
-		golden.Compare(t, name+".diff", show(t, a, "table", printers.Options{Diff: true}))
 	}
-	golden.Compare(t, "sick-gitrepo.table", show(t,
+	p.Add("one GitRepo of sick", show(t,
 		sample(t, "sick", evaluate.Target{Kind: "gitrepo", Name: "guestbook"}), "table", printers.Options{}))
-	golden.Compare(t, "sick.colour", show(t, reports["sick"], "table", printers.Options{Diff: true, Colour: true}))
+	p.Add("sick: --diff, in colour", show(t, sick, "table", printers.Options{Diff: true, Colour: true}))
+	p.Add("all findings are ignored", show(t, remaining.WithFindings([]report.Finding{}), "table",
+		printers.Options{}))
+	// --all shows informational findings, aggregates with correct numbers, and the ready objects of a tree.
+	p.Add("clean: --all", show(t, clean, "table", printers.Options{All: true}))
+	p.Add("many: --all", show(t, many(), "table", printers.Options{All: true}))
+	p.Compare(t, "audit.txt")
+	golden.Compare(t, "audit.json", show(t, complete(sick, remaining), "json", printers.Options{}))
+}
+
+// complete is a report with the fields of several: what was ignored, gaps, a scope, and what only a live cluster has.
+func complete(a, ignored *report.Audit) *report.Audit {
+	out, other := *a, large()
+	out.IgnoreFile, out.Ignored, out.Summary.Ignored = ignored.IgnoreFile, ignored.Ignored, ignored.Summary.Ignored
+	out.Source, out.Scope, out.Gaps, out.Notes = other.Source, other.Scope, other.Gaps[:1], other.Notes
+	out.Source.ClusterUID, out.Source.Path = a.Source.ClusterUID, a.Source.Path
+	out.BundleDeployments = slices.Concat(a.BundleDeployments, other.BundleDeployments)
+	out.Clusters = slices.Concat(a.Clusters, other.Clusters)
+	return &out
 }
 
 // large is an invented report with long names, more findings of one code than the table shows, unicode and many gaps.

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestGoldenImpact compares the formats of impact reports with the golden files.
+// TestGoldenImpact compares impact reports with their golden files.
 func TestGoldenImpact(t *testing.T) {
 	read := func(file string, names ...source.Named) *report.Impact {
 		d, err := read.Impact(t.Context(), captured(t, "impacts/"+file+".yaml"), audit.Options{Version: "test"}, names)
@@ -22,19 +22,18 @@ func TestGoldenImpact(t *testing.T) {
 		}
 		return d
 	}
-	table := func(d *report.Impact, format string) string {
-		return shown(t, format, printers.Impact(d, printers.Options{}))
-	}
+	var p people
 	database := read("database", source.Named{Kind: "helmop", Name: "db"})
-	for _, format := range formats {
-		golden.Compare(t, "impact."+format, table(database, format))
+	golden.Compare(t, "impact.json", p.addDocument(t, "a HelmOp", printers.Impact(database, printers.Options{})))
+	add := func(title string, d *report.Impact) {
+		p.Add(title, shown(t, "table", printers.Impact(d, printers.Options{})))
 	}
-	golden.Compare(t, "impact-repository.table", table(read("repository", source.Named{Kind: "gitrepo", Name: "shop"},
-		source.Named{Kind: "helmop", Name: "chart"}), "table"))
-	golden.Compare(t, "impact-clusters.table", table(read("clusters", source.Named{Kind: "bundle", Name: "db"},
-		source.Named{Kind: "cluster", Name: "one"}), "table"))
-	golden.Compare(t, "impact-unknown.table", table(read("clusters", source.Named{Kind: "cluster", Name: "two"}),
-		"table"))
-	golden.Compare(t, "impact-kept.table", table(read("keep-resources", source.Named{Kind: "bd", Name: "renamed"},
-		source.Named{Kind: "bd", Name: "late"}), "table"))
+	add("a GitRepo and a HelmOp", read("repository", source.Named{Kind: "gitrepo", Name: "shop"},
+		source.Named{Kind: "helmop", Name: "chart"}))
+	add("a Bundle and a Cluster", read("clusters", source.Named{Kind: "bundle", Name: "db"},
+		source.Named{Kind: "cluster", Name: "one"}))
+	add("a Cluster that is not read", read("clusters", source.Named{Kind: "cluster", Name: "two"}))
+	add("objects that are kept", read("keep-resources", source.Named{Kind: "bd", Name: "renamed"},
+		source.Named{Kind: "bd", Name: "late"}))
+	p.Compare(t, "impact.txt")
 }

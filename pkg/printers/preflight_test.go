@@ -14,8 +14,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestPreflightGolden compares the formats of preflight reports with the golden files.
+// TestPreflightGolden compares preflight reports with their golden files.
 func TestPreflightGolden(t *testing.T) {
+	var out people
 	for _, name := range []string{"install", "upgrade", "refused"} {
 		found, err := audit.Run(t.Context(), captured(t, "preflights/"+name+".yaml"),
 			audit.Options{Commands: cases.Commands, Version: "test", Desired: audit.DesiredBundle, Predict: true})
@@ -28,17 +29,14 @@ func TestPreflightGolden(t *testing.T) {
 			Tool: audited.Tool, Source: audited.Source}
 		p := &report.Preflight{Head: head, BundleDeployments: rollouts, Gaps: audited.Gaps, Notes: audited.Notes}
 		p = p.Redacted(found.Secrets)
-		shownAs := func(format string, o printers.Options) string {
-			return shown(t, format, printers.Preflight(p, o))
-		}
-		golden.Compare(t, "preflight-"+name+".table", shownAs("table", printers.Options{}))
+		content := out.addDocument(t, name, printers.Preflight(p, printers.Options{}))
 		if name == "upgrade" {
-			golden.Compare(t, "preflight-upgrade.diff", shownAs("wide", printers.Options{Diff: true, Colour: true}))
-			golden.Compare(t, "preflight-upgrade.name", shownAs("name", printers.Options{}))
-			golden.Compare(t, "preflight-upgrade.json", shownAs("json", printers.Options{}))
-			golden.Compare(t, "preflight-upgrade.yaml", shownAs("yaml", printers.Options{}))
+			out.Add("upgrade: wide, --diff, in colour", shown(t, "wide", printers.Preflight(p,
+				printers.Options{Diff: true, Colour: true})))
+			golden.Compare(t, "preflight.json", content)
 		}
 	}
+	out.Compare(t, "preflight.txt")
 }
 
 // TestPausedRollout checks that the line of a rollout does not say that a bundle is installed which is paused.

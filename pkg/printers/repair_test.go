@@ -110,43 +110,54 @@ func repaired(plan *report.Repair) *report.Repair {
 	return plan.Redacted(&secret.Values{})
 }
 
-func showAdoption(t *testing.T, a *report.Repair, format string, o printers.Options) string {
-	t.Helper()
+// adoption is the document of an adoption, with commands for the permissions and for the undo.
+func adoption(a *report.Repair, o printers.Options) printers.Document {
 	o.PrintRole, o.Undo = "kubectl fleetdoctor audit --print-rbac", "kubectl fleetdoctor adopt --undo"
-	return shown(t, format, printers.Repair(a, o))
+	return printers.Repair(a, o)
 }
 
-// TestGoldenAdoption compares every format of plans and results with the golden files.
-func TestGoldenAdoption(t *testing.T) {
+// TestGoldenRepair compares plans and results of adoptions and repairs with their golden files.
+func TestGoldenRepair(t *testing.T) {
+	var p people
+	adoptions(t, &p)
+	repairs(t, &p)
+	p.Compare(t, "repair.txt")
+}
+
+func adoptions(t *testing.T, p *people) {
+	t.Helper()
 	plan, strict := planned(t, repair.Options{Policy: ownership.IfUnowned}),
 		planned(t, repair.Options{Policy: ownership.TakeUnmarked})
-	for _, format := range formats {
-		golden.Compare(t, "adopt."+format, showAdoption(t, plan, format, printers.Options{}))
-	}
-	golden.Compare(t, "adopt-unmarked.table", showAdoption(t, strict, "table", printers.Options{}))
-	golden.Compare(t, "adopt-unmarked.wide", showAdoption(t, strict, "wide", printers.Options{}))
-	golden.Compare(t, "adopt.colour", showAdoption(t, plan, "table", printers.Options{Colour: true, Diff: true}))
-	golden.Compare(t, "adopted.table", showAdoption(t, invented(), "table", printers.Options{}))
-	golden.Compare(t, "adopted.wide", showAdoption(t, invented(), "wide", printers.Options{}))
-	golden.Compare(t, "adopted.json", showAdoption(t, invented(), "json", printers.Options{}))
+	golden.Compare(t, "adopt.json", p.addDocument(t, "adoption", adoption(plan, printers.Options{})))
+	p.addDocument(t, "adoption of unmarked objects", adoption(strict, printers.Options{}))
+	p.Add("adoption: --diff, in colour", shown(t, "table", adoption(plan,
+		printers.Options{Colour: true, Diff: true})))
+	golden.Compare(t, "adopted.json", p.addDocument(t, "adopted", adoption(invented(), printers.Options{})))
 }
 
-// TestGoldenRepair compares every format of a plan and its result with the golden files.
-func TestGoldenRepair(t *testing.T) {
+func repairs(t *testing.T, p *people) {
+	t.Helper()
 	plan := plannedRepair(t)
 	options := printers.Options{Undo: "kubectl fleetdoctor repair --undo"}
-	for _, format := range formats {
-		golden.Compare(t, "repair."+format, shown(t, format, printers.Repair(plan, options)))
-	}
+	golden.Compare(t, "repair.json", p.addDocument(t, "repair", printers.Repair(plan, options)))
 	options.Diff = true
-	golden.Compare(t, "repair.diff", shown(t, "table", printers.Repair(plan, options)))
-	result := repaired(plan)
-	golden.Compare(t, "repaired.table", shown(t, "table", printers.Repair(result, options)))
-	golden.Compare(t, "repaired.json", shown(t, "json", printers.Repair(result, options)))
+	p.Add("repair: --diff", shown(t, "table", printers.Repair(plan, options)))
+	golden.Compare(t, "repaired.json", p.addDocument(t, "repaired", printers.Repair(repaired(plan), options)))
 }
 
-// TestGoldenOwnership compares the formats of an owner report with the golden files.
-func TestGoldenOwnership(t *testing.T) {
+// TestGoldenAnswers compares the documents of the small verbs with their golden files.
+func TestGoldenAnswers(t *testing.T) {
+	var p people
+	ownerOf(t, &p)
+	targetsOf(t, &p)
+	agentsOf(t, &p)
+	explained(t, &p)
+	versionsOf(t, &p)
+	p.Compare(t, "answers.txt")
+}
+
+func ownerOf(t *testing.T, p *people) {
+	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/sick"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -158,13 +169,11 @@ func TestGoldenOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Source.Path = "test/testdata/sick"
-	for _, format := range []string{"table", "json", "yaml", "name"} {
-		golden.Compare(t, "owner."+format, shown(t, format, printers.Ownership(d, printers.Options{})))
-	}
+	golden.Compare(t, "owner.json", p.addDocument(t, "owner", printers.Ownership(d, printers.Options{})))
 }
 
-// TestGoldenTargets compares the formats of a targets report with the golden files.
-func TestGoldenTargets(t *testing.T) {
+func targetsOf(t *testing.T, p *people) {
+	t.Helper()
 	s, err := snapshot.Open(t.Context(), []string{"../../test/testdata/targets"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +184,5 @@ func TestGoldenTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Source.Path = "test/testdata/targets"
-	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
-		golden.Compare(t, "targets."+format, shown(t, format, printers.Targets(d, printers.Options{})))
-	}
+	golden.Compare(t, "targets.json", p.addDocument(t, "targets", printers.Targets(d, printers.Options{})))
 }

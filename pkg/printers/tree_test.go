@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // estate is a report with a GitRepo on 14 clusters, a HelmOp, a bundle with neither, and a release without a bundle.
@@ -70,32 +69,29 @@ func estate() *report.Audit {
 	return finished(a)
 }
 
-// TestTree compares trees with golden files.
+// TestTree compares trees with their golden file.
 func TestTree(t *testing.T) {
-	tree := func(o printers.Options, format string, targets ...string) string {
+	tree := func(o printers.Options, targets ...string) string {
 		a := estate()
 		a.Scope.Targets = targets
 		o.ReadClusters = "kubectl fleetdoctor audit --cluster NAME=KUBECONFIG"
-		return shown(t, format, printers.Tree(a, o))
+		return shown(t, "table", printers.Tree(a, o))
 	}
-	golden.Compare(t, "tree.table", tree(printers.Options{}, "table"))
-	golden.Compare(t, "tree.table80", tree(printers.Options{Width: 80}, "table"))
-	golden.Compare(t, "tree.table200", tree(printers.Options{Width: 200}, "table"))
-	golden.Compare(t, "tree.colour", tree(printers.Options{Colour: true, All: true},
-		"table"))
-	golden.Compare(t, "tree-cluster.table", tree(printers.Options{}, "table", "cluster/edge-01",
+	var p people
+	p.Add("everything", tree(printers.Options{}))
+	p.Add("--all, in colour", tree(printers.Options{Colour: true, All: true}))
+	p.Add("two clusters, and a bundle that does not exist", tree(printers.Options{}, "cluster/edge-01",
 		"cluster/fleet-default/edge-08", "bundle/nothing"))
-	golden.Compare(t, "tree-deployment.table", tree(printers.Options{All: true}, "table",
+	p.Add("--all of two bundle deployments", tree(printers.Options{All: true},
 		"bundledeployment/cluster-08/apps-web", "bundledeployment/released"))
-	golden.Compare(t, "tree-nothing.table", shown(t, "table", printers.Tree(finished(&report.Audit{}),
-		printers.Options{})))
+	p.Add("nothing", shown(t, "table", printers.Tree(finished(&report.Audit{}), printers.Options{})))
+	p.Add("50 clusters", shown(t, "table", printers.Tree(fiftyClusters(20), printers.Options{Width: 100})))
+	p.Compare(t, "tree.txt")
 }
 
 // TestLargeTree checks that a tree of 50 clusters counts what is well, and that it fits two screens.
 func TestLargeTree(t *testing.T) {
-	o := printers.Options{Width: 100}
-	got := shown(t, "table", printers.Tree(fiftyClusters(20), o))
-	golden.Compare(t, "fifty.tree", got)
+	got := shown(t, "table", printers.Tree(fiftyClusters(20), printers.Options{Width: 100}))
 	if n := strings.Count(got, "\n"); n > 80 {
 		t.Errorf("%d lines", n)
 	}

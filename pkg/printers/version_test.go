@@ -10,17 +10,17 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// TestGoldenVersion compares the formats of versions with the golden files.
-func TestGoldenVersion(t *testing.T) {
+func versionsOf(t *testing.T, p *people) {
+	t.Helper()
 	v := &report.Version{APIVersion: report.APIVersion, Kind: report.KindVersion,
 		Client: report.ClientVersion{Version: "v0.1.0", GitCommit: "0123456789abcdef0123456789abcdef01234567",
 			GoVersion: "go1.26.0", Platform: "linux/amd64"}, Gaps: []report.Gap{}}
-	golden.Compare(t, "version-client.table", shown(t, "table", printers.Version(v, printers.Options{})))
+	p.Add("version of the client", shown(t, "table", printers.Version(v, printers.Options{})))
 	v.Source = &report.Source{Kind: "cluster", Context: "prod", KubernetesVersion: "v1.36.3",
 		FleetVersions: &report.FleetVersions{Agents: map[string]string{"fleet-default/edge-1": "v0.15.6",
 			"": "v0.16.\x1b[31m1"}}}
 	v.Gaps = []report.Gap{{What: "listing Namespace objects", Reason: "Forbidden", Effect: "nothing"}}
-	for _, format := range formats {
-		golden.Compare(t, "version."+format, shown(t, format, printers.Version(v, printers.Options{})))
-	}
+	d := printers.Version(v, printers.Options{})
+	golden.Compare(t, "version.json", p.addDocument(t, "version", d))
+	golden.Compare(t, "version.yaml", shown(t, "yaml", d)) // the style of all documents
 }

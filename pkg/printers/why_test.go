@@ -34,19 +34,19 @@ func whyOf(t *testing.T, src source.Source, targets ...evaluate.Target) *report.
 	return why.Explain(found.Input(), found.Findings, all, nil, "test").Redacted(found.Secrets)
 }
 
-// TestGoldenWhy compares the formats of explanations with the golden files.
+// TestGoldenWhy compares explanations with their golden files.
 func TestGoldenWhy(t *testing.T) {
 	d := whyOf(t, captured(t, "why/management.yaml"), evaluate.Target{Kind: evaluate.TargetBundle, Name: "shop"},
 		evaluate.Target{Kind: evaluate.TargetGitRepo, Name: "platform"})
-	for _, format := range formats {
-		golden.Compare(t, "why."+format, shown(t, format, printers.Why(d, printers.Options{})))
-	}
-	golden.Compare(t, "why-many.table", shown(t, "table", printers.Why(manyClusters(), printers.Options{})))
-	golden.Compare(t, "why-many.wide", shown(t, "wide", printers.Why(manyClusters(), printers.Options{})))
-	golden.Compare(t, "why.colour", shown(t, "table", printers.Why(manyClusters(), printers.Options{Colour: true})))
+	var p people
+	golden.Compare(t, "why.json", p.addDocument(t, "a Bundle and a GitRepo", printers.Why(d, printers.Options{})))
+	p.addDocument(t, "many clusters", printers.Why(manyClusters(), printers.Options{}))
+	p.Add("many clusters, in colour", shown(t, "table", printers.Why(manyClusters(),
+		printers.Options{Colour: true})))
 	d = whyOf(t, captured(t, "cases/ready.yaml"), evaluate.Target{Kind: evaluate.TargetBundleDeployment,
 		Name: "guestbook"})
-	golden.Compare(t, "why-ready.table", shown(t, "table", printers.Why(d, printers.Options{})))
+	p.Add("a bundle that is ready", shown(t, "table", printers.Why(d, printers.Options{})))
+	p.Compare(t, "why.txt")
 }
 
 // manyClusters is an invented explanation with more clusters, resources and causes than the table shows.

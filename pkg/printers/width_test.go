@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 // many is an invented report of 60 bundle deployments on five clusters, of which two were read, with 40 findings. One
@@ -90,15 +89,28 @@ func findingsOf(bd *report.BundleDeployment) []report.Finding {
 	return out
 }
 
-// TestTerminalWidths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for
-// commands and for single words, no line is longer than the terminal is wide.
-func TestTerminalWidths(t *testing.T) {
+// TestLayout compares what depends on the size of the terminal with one golden file.
+func TestLayout(t *testing.T) {
+	var p people
+	for _, tc := range []struct {
+		name string
+		run  func(*testing.T, *people)
+	}{{"widths", widths}, {"overviews", overviews}, {"screens", screens}, {"results", results}} {
+		t.Run(tc.name, func(t *testing.T) { tc.run(t, &p) })
+	}
+	p.Compare(t, "layout.txt")
+}
+
+// widths shows a report of many deployments and findings on a narrow and on a wide terminal. Except for commands and
+// for single words, no line is longer than the terminal is wide.
+func widths(t *testing.T, p *people) {
+	t.Helper()
 	a := many()
-	for _, width := range []int{60, 70, 80, 90, 100, 130, 200} {
+	for _, width := range []int{60, 70, 80, 90, 100, 120, 130, 200} {
 		o := printers.Options{Width: width, Diff: true, ReadClusters: "kubectl fleetdoctor audit --via-rancher"}
 		got := show(t, a, "table", o)
-		if width == 80 || width == 200 {
-			golden.Compare(t, fmt.Sprintf("many.table%d", width), got)
+		if width == 80 || width == 120 { // other documents and widths have no golden file, only checks of their lines
+			p.Add(fmt.Sprintf("%d columns", width), got)
 		}
 		for line := range strings.SplitSeq(got, "\n") {
 			text := strings.TrimSpace(line)

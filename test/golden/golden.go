@@ -44,3 +44,21 @@ func CompareAs(t *testing.T, name, got string, part func(string) string) {
 		t.Errorf("%s (-want +got), see also -update:\n%s", name, diff)
 	}
 }
+
+// Sections are the texts of one golden file. A document has one file, not one for each of its formats and widths, so
+// that a change of its layout is read in one place.
+type Sections struct{ all strings.Builder }
+
+// Add appends a text.
+func (s *Sections) Add(title, text string) {
+	s.all.WriteString("=== " + title + "\n" + text)
+	if !strings.HasSuffix(text, "\n") {
+		s.all.WriteString("(no line end)\n")
+	}
+}
+
+// Compare compares all texts with one golden file.
+func (s *Sections) Compare(t *testing.T, name string) {
+	t.Helper()
+	Compare(t, name, s.all.String())
+}
