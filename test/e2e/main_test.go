@@ -27,6 +27,10 @@ import (
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(cmd.Main(context.Background(), os.Args, verb.Environment{Pause: noPause,
+			Streams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}}))
+	}
 	dir, err := os.MkdirTemp("", "fleetdoctor-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -45,6 +49,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// asProgram is the variable with which the executable of the tests is the program, except that it does not pause. A
+// shell can run it.
+const asProgram = "FLEETDOCTOR_E2E_AS_PROGRAM"
 
 // result is the result of one run of the program.
 type result struct {

@@ -191,7 +191,11 @@ func onReport(t *testing.T, c *cluster.Cluster) *reportServer {
 func (f *fleetServer) shell(command string) {
 	f.t.Helper()
 	path := f.t.TempDir()
-	for name, program := range map[string]string{"kubectl": f.Kubectl(), "kubectl-fleetdoctor": built.path(f.t)} {
+	self, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for name, program := range map[string]string{"kubectl": f.Kubectl(), "kubectl-fleetdoctor": self} {
 		if err := os.Symlink(program, filepath.Join(path, name)); err != nil {
 			f.t.Fatal(err)
 		}
@@ -201,7 +205,7 @@ func (f *fleetServer) shell(command string) {
 	}
 	shell := exec.CommandContext(f.t.Context(), "sh", "-c", command)
 	shell.Dir = path // of the receipt
-	shell.Env = append(os.Environ(), "PATH="+path+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	shell.Env = append(os.Environ(), asProgram+"=true", "PATH="+path+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	out, err := shell.CombinedOutput()
 	if f.t.Logf("%s\n%s", command, out); err != nil {
 		f.t.Errorf("the command failed: %v", err)

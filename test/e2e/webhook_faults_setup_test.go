@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -219,8 +221,8 @@ func (l *load) end() {
 	l.b.t.Logf("%d objects were written, %d of them unstamped", l.writes, l.unstamped)
 }
 
-// families reads metrics.
-func families(t *testing.T, c *http.Client, url string) map[string]*dto.MetricFamily {
+// families reads metrics whose names begin with a prefix.
+func families(t *testing.T, c *http.Client, url, prefix string) map[string]*dto.MetricFamily {
 	t.Helper()
 	r, err := c.Get(url)
 	if err != nil {
@@ -231,8 +233,19 @@ func families(t *testing.T, c *http.Client, url string) map[string]*dto.MetricFa
 			t.Error(err)
 		}
 	}()
+	var text bytes.Buffer
+	lines := bufio.NewScanner(r.Body)
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, prefix) || strings.HasPrefix(line, "# TYPE "+prefix) {
+			text.WriteString(line + "\n")
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	out, err := parser.TextToMetricFamilies(r.Body)
+	out, err := parser.TextToMetricFamilies(&text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +263,7 @@ const (
 func (f *fleetServer) failedOpen() map[string]int {
 	f.t.Helper()
 	out := map[string]int{}
-	for _, m := range f.serverMetrics()["apiserver_admission_webhook_fail_open_count"].GetMetric() {
+	for _, m := range f.serverMetric("apiserver_admission_webhook_fail_open_count").GetMetric() {
 		out[labelsOf(m)["name"]] += int(m.GetCounter().GetValue())
 	}
 	return out

@@ -281,8 +281,9 @@ type series struct {
 func (h *webhookProcess) series(name string) []series {
 	h.t.Helper()
 	var out []series
-	all := families(h.t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metrics))
-	for _, m := range all["fleetdoctor_webhook_"+name].GetMetric() {
+	name = "fleetdoctor_webhook_" + name
+	all := families(h.t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metrics), name)
+	for _, m := range all[name].GetMetric() {
 		out = append(out, series{labelsOf(m), int(m.GetCounter().GetValue() + m.GetGauge().GetValue())})
 	}
 	return out

@@ -55,7 +55,8 @@ func (w *walkthrough) run(line string, status int, words ...string) {
 	var got int
 	if args[1] == "fleetdoctor" {
 		got = cmd.Main(w.t.Context(), append([]string{"kubectl-fleetdoctor"}, args[2:]...),
-			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}})
+			verb.Environment{Pause: noPause, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+				ErrOut: &out}})
 	} else {
 		kubectl := exec.CommandContext(w.t.Context(), w.Kubectl(), args[1:]...)
 		kubectl.Dir, kubectl.Stdout, kubectl.Stderr = w.dir, &out, &out

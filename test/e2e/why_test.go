@@ -3,14 +3,9 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"testing"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
@@ -30,18 +25,16 @@ func TestWhy(t *testing.T) {
 		{[]string{"bundle/ingress-ingress"}, 1, report.NotReady, "edge"},
 		{[]string{"bundle", "absent"}, 3, "", ""},
 	} {
-		var out, errOut bytes.Buffer
-		status := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor", "why", "-o", "json"}, tc.args...),
-			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
-		if status != tc.status {
-			t.Errorf("%v: status %d, want %d: %s", tc.args, status, tc.status, errOut.String())
+		r := run(t.Context(), t, append([]string{"why", "-o", "json"}, tc.args...)...)
+		if r.status != tc.status {
+			t.Errorf("%v: status %d, want %d: %s", tc.args, r.status, tc.status, r.stderr)
 			continue
 		}
 		if tc.first == "" {
 			continue
 		}
 		var got report.Why
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 			t.Fatal(err)
 		}
 		resources := got.Objects[0].Causes[0].Steps[0].Resources
