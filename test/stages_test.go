@@ -7,26 +7,54 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// stages are the functions of the stages of an audit.
-var stages = []string{
-	".Fleet", "directory.Build", "resolve.Removals", "resolve.Resolve", "evaluate.New", "check.Run",
-}
+// stages are the functions of the stages of an audit. An auditor repeats the last ones for a change.
+var (
+	stages     = []string{".Fleet", "directory.Build", "resolve.Removals", "resolve.Resolve", "evaluate.New"}
+	lastStages = []string{"evaluate.NewResult", "facts.New", "check.Run", "report.NewAudit"}
+)
 
 // TestStages counts how often audit.Run runs each stage: the calls that its functions make, also through each other. A
 // call in a loop counts as many; the only loop is the one over the clusters, in Each.
 func TestStages(t *testing.T) {
-	calls := functions(t, "../pkg/audit")
 	got := map[string]int{}
-	countCalls(calls, "Run", got)
+	countCalls(functions(t, "../pkg/audit"), "Run", got)
+	once(t, "an audit", got, slices.Concat(stages, lastStages))
+}
+
+// TestStagesOfChange counts how often an auditor runs each stage to show what one changed object changes: in its audit,
+// and in the view of it.
+func TestStagesOfChange(t *testing.T) {
+	audit, got := functions(t, "../pkg/audit"), map[string]int{}
+	countCalls(functions(t, "../pkg/auditor"), ".evaluate", got)
+	once(t, "a change in the auditor", got, []string{".Audit"})
+	countCalls(audit, ".Audit", got)
+	countCalls(functions(t, "../pkg/auditor/view"), "New", got)
+	for _, uses := range []string{".Input", ".Unmerged"} { // what the view uses of the audit
+		if got[uses] == 0 {
+			t.Errorf("the view does not call %s", uses)
+		}
+		countCalls(audit, uses, got)
+	}
+	once(t, "a change in the auditor", got, lastStages)
+	for _, stage := range stages {
+		if got[stage] != 0 {
+			t.Errorf("a change in the auditor calls %s %d times, want never", stage, got[stage])
+		}
+	}
+}
+
+func once(t *testing.T, what string, got map[string]int, stages []string) {
+	t.Helper()
 	for _, stage := range stages {
 		if got[stage] != 1 {
-			t.Errorf("an audit calls %s %d times, want once", stage, got[stage])
+			t.Errorf("%s calls %s %d times, want once", what, stage, got[stage])
 		}
 	}
 }

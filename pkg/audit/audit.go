@@ -19,6 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -106,6 +107,9 @@ type Audit struct {
 	clusters []ReadCluster
 	// answers are those to the questions of the findings.
 	answers settle.Answers
+	facts   *facts.Facts
+	// report has values of Secrets.
+	report *report.Audit
 }
 
 // Input returns the input of checks and predictions.
@@ -114,7 +118,7 @@ func (a *Audit) Input() *check.Input {
 	for i, c := range a.clusters {
 		commands[a.Desired.Clusters[i].ID] = c.Commands
 	}
-	return check.New(facts.New(a.Result, &a.Secrets.Quotations).Settled(a.answers), a.options.Commands, commands)
+	return check.New(a.facts, a.options.Commands, commands)
 }
 
 // Run audits a source.
@@ -130,7 +134,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 			return nil, err
 		}
 	}
-	out, err := s.finish(ctx)
+	out, err := s.finish(ctx, nil)
 	if err != nil || !o.Parents || len(out.Findings) > 0 {
 		return out, err
 	}
@@ -184,18 +188,21 @@ func start(ctx context.Context, src source.Source, o Options, keep bool) (*Stand
 	return out, err
 }
 
-// finish turns the evaluation into a result with findings.
-func (s *Standing) finish(ctx context.Context) (*Audit, error) {
+// finish turns the evaluation into a result with findings. hold selects those that are certain; nil selects all.
+func (s *Standing) finish(ctx context.Context, hold func([]check.Finding) []check.Finding) (*Audit, error) {
 	result, err := s.result(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := s.reading
 	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: r.Secrets, Found: s.found, options: r.options,
-		clusters: r.Clusters}
+		clusters: r.Clusters, facts: facts.New(result, &r.Secrets.Quotations)}
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {
 		return nil, err
+	}
+	if hold != nil {
+		out.Findings = hold(out.Findings)
 	}
 	if r.options.Parents && len(out.Scope.Targets) > 0 {
 		out.Findings = append(out.Findings, out.Input().Causes().Unexplained(out.Findings)...)
@@ -211,7 +218,18 @@ func (s *Standing) finish(ctx context.Context) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.report = report.NewAudit(out.Result, out.Findings, r.options.Version)
 	unread, err := out.quotedSecrets(ctx)
-	out.Result = result.WithGaps(slices.Concat(out.answers.Gaps, unread))
+	out.use(out.facts.With(out.WithGaps(unread)))
+	out.report.Gaps = report.Gaps(out.Gaps)
 	return out, err
 }
+
+// use replaces the facts, and the result that they are about.
+func (a *Audit) use(f *facts.Facts) { a.facts, a.Result = f, f.Result }
+
+// Report returns the report of the audit, with secrets hidden.
+func (a *Audit) Report() *report.Audit { return a.Unmerged().Merged() }
+
+// Unmerged returns the report with a finding for each cluster, with secrets hidden.
+func (a *Audit) Unmerged() *report.Audit { return a.report.Redacted(a.Secrets) }

@@ -84,11 +84,17 @@ func (r *Reading) management(ctx context.Context, b *background) {
 	})
 	o := r.options // find changes the scope while the reads run
 	if o.statuses() {
-		b.start(func() (func(*rest), error) { return r.values(ctx, f, o.Scope.Namespace) })
+		b.start(func() (func(*rest), error) {
+			values, gaps, err := r.Values(ctx, f, o.Scope.Namespace)
+			return func(x *rest) { x.fleet.Values, x.gaps = values, append(x.gaps, gaps...) }, err
+		})
 	}
 	b.start(func() (func(*rest), error) { return r.contents(ctx, f) })
 	if o.statuses() && o.Scope.Whole() {
-		b.start(func() (func(*rest), error) { return r.clusterNamespaces(ctx, f) })
+		b.start(func() (func(*rest), error) { // only such an audit reports those of clusters that are gone
+			found, gaps, err := r.ClusterNamespaces(ctx, f)
+			return func(x *rest) { x.fleet.ClusterNamespacesFound, x.gaps = found, append(x.gaps, gaps...) }, err
+		})
 	}
 }
 

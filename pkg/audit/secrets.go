@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -23,7 +22,7 @@ import (
 // keep values that nothing quotes.
 func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 	var quotes secret.Quotes
-	report.NewAudit(a.Result, a.Findings, a.options.Version).Texts(quotes.Add)
+	a.report.Texts(quotes.Add)
 	for _, d := range a.Deployments {
 		for i := range d.Objects {
 			if live := d.Objects[i].Live; live != nil {
@@ -31,7 +30,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 			}
 		}
 	}
-	texts := slices.Collect(a.Input().Quotable())
+	texts := slices.Collect(a.facts.Quotable())
 	quotes.Add(texts...)
 	if quotes.Empty() {
 		// they are shorter than every value that is hidden

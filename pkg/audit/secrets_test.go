@@ -92,7 +92,7 @@ func TestPrepare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.Audit(t.Context(), time.Now())
+	a, err := s.Audit(t.Context(), time.Now(), nil)
 	if err != nil || src.read != 0 {
 		t.Fatalf("the Secret was read %d times before the first result, error %v", src.read, err)
 	}

@@ -52,7 +52,9 @@ func (a *Audit) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.ask(ctx, func(f check.Finding) bool { return f.Pauses == 0 })
+	err := a.ask(ctx, func(f check.Finding) bool { return f.Pauses == 0 })
+	a.use(a.facts.Settled(a.answers))
+	return err
 }
 
 // pauses is the number of pauses for which findings ask.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -34,8 +35,9 @@ func (s *Standing) Remembered(kind schema.GroupVersionKind) func(namespace, name
 	return s.clusters[0].current.Remembered(kind)
 }
 
-// Audit returns the present result with its findings, as of now.
-func (s *Standing) Audit(ctx context.Context, now time.Time) (*Audit, error) {
+// Audit returns the present result with its findings, as of now. hold selects the findings that are certain.
+func (s *Standing) Audit(ctx context.Context, now time.Time, hold func([]check.Finding) []check.Finding) (*Audit,
+	error) {
 	s.drop()
 	s.reading.Description.TakenAt = now
 	for i := range s.clusters {
@@ -48,7 +50,7 @@ func (s *Standing) Audit(ctx context.Context, now time.Time) (*Audit, error) {
 		}
 	}
 	s.changed = false
-	return s.finish(ctx)
+	return s.finish(ctx, hold)
 }
 
 // Follows reports whether a change of an object that a query selects can be evaluated alone, with Change.
@@ -80,7 +82,15 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 	x := s.clusters[0].current
 	s.changed = true
 	if _, desired := x.Kinds()[kind]; !desired && kind.GroupKind() != evaluate.AutoscalerKind {
-		return s.changeUndesired(x, key, live), nil
+		var m *object.Meta
+		if live != nil {
+			var err error
+			if m, err = live.ReadMeta(); err != nil {
+				return false, nil
+			}
+		}
+		x.ChangeUndesired(key, m)
+		return true, nil
 	}
 	ok, err := s.restore(ctx, key)
 	if err != nil || !ok {
@@ -89,18 +99,6 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 	secret, err := x.Change(kind, key, live, now)
 	s.reading.Secrets.AddSecret(secret)
 	return err == nil && !s.needsAutoscalers(x), nil
-}
-
-func (s *Standing) changeUndesired(x *evaluate.Evaluation, key object.Key, live *source.Object) bool {
-	if live == nil {
-		x.ChangeUndesired(key, nil)
-		return true
-	}
-	m, err := live.ReadMeta()
-	if err == nil {
-		x.ChangeUndesired(key, m)
-	}
-	return err == nil
 }
 
 // restore restores the manifests of the objects with a name, and drops others. It returns false if a record does not

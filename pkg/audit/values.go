@@ -9,15 +9,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// values reads the values Secrets of the management cluster. Predictions and audits of files or of the status alone do
-// not need them.
-func (r *Reading) values(ctx context.Context, f *state.Fleet, workspace string) (add func(*rest), err error) {
-	values, gaps, err := r.Values(ctx, f, workspace)
-	return func(x *rest) { x.fleet.Values, x.gaps = values, append(x.gaps, gaps...) }, err
-}
 
 // copies reads the copies of downstreamResources that bundle deployments should have.
 func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDeployment) ([]evaluate.Copy, []source.Gap,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
@@ -196,13 +197,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // next is the time of the next evaluation if nothing changes.
-func (a *Auditor) next() time.Time {
-	out := a.look
-	if !a.rediscover.IsZero() && a.rediscover.Before(out) {
-		out = a.rediscover
-	}
-	return out
-}
+func (a *Auditor) next() time.Time { return earliest(a.look, a.rediscover) }
 
 // evaluate evaluates what changed.
 func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
@@ -231,18 +226,17 @@ func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 			return out
 		}
 	}
-	if out.Audit, out.Err = a.standing.Audit(ctx, now); out.Err != nil {
+	var certain time.Time
+	hold := func(found []check.Finding) (kept []check.Finding) {
+		kept, certain = a.held.filter(found, now)
+		return kept
+	}
+	if out.Audit, out.Err = a.standing.Audit(ctx, now, hold); out.Err != nil {
 		a.standing, a.look = nil, now.Add(retry)
 		return out
 	}
-	var certain time.Time
-	out.Audit.Findings, certain = a.held.filter(out.Audit.Findings, now)
 	_, a.look = a.standing.Due(now)
-	for _, t := range []time.Time{certain, now.Add(a.period())} {
-		if a.look.IsZero() || !t.IsZero() && t.Before(a.look) {
-			a.look = t
-		}
-	}
+	a.look = earliest(a.look, earliest(certain, now.Add(a.period())))
 	return out
 }
 

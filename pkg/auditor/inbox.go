@@ -129,10 +129,7 @@ var definesKinds = map[schema.GroupKind]bool{
 
 // selectsAll reports whether one of the queries is that of watchKinds.
 func selectsAll(asked []source.Query) bool {
-	for _, q := range asked {
-		if q.MetadataOnly && q.LabelSelector == "" && q.FieldSelector == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(asked, func(q source.Query) bool {
+		return q.MetadataOnly && q.LabelSelector == "" && q.FieldSelector == ""
+	})
 }

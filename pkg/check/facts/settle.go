@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
@@ -11,8 +12,15 @@ import (
 
 // Settled returns the facts after questions were answered. What the answers contradict is not a fact.
 func (f *Facts) Settled(answers settle.Answers) *Facts {
-	out := *f
+	out := f.With(f.WithGaps(answers.Gaps))
 	out.answers = answers
+	return out
+}
+
+// With returns the facts of the same result with other gaps. No fact depends on them.
+func (f *Facts) With(r *evaluate.Result) *Facts {
+	out := *f
+	out.Result = r
 	return &out
 }
 
