@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
-
-// codeMissing is the code of the findings to which the journal of an auditor adds evidence.
-const codeMissing = "FD101"
 
 // missing returns the findings about missing objects by the cluster that is read.
 func missing(deployments []*evaluate.BundleDeployment, findings []check.Finding) map[object.ClusterID][]*check.Finding {
@@ -26,7 +24,7 @@ func missing(deployments []*evaluate.BundleDeployment, findings []check.Finding)
 	}
 	out := map[object.ClusterID][]*check.Finding{}
 	for i := range findings {
-		if f := &findings[i]; f.Code == codeMissing {
+		if f := &findings[i]; f.Code == codes.Missing {
 			id := clusters[key{f.BundleDeployment, f.Cluster}]
 			out[id] = append(out[id], f)
 		}

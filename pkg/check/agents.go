@@ -3,24 +3,22 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
-
-// CodeStale is the code of the finding about an agent that has stopped reporting.
-const CodeStale = "FD502"
 
 // OfAgent returns the codes of the findings about an agent.
 func OfAgent(a evaluate.Agent) []string {
 	var out []string
 	if facts.Reimported(a) {
-		out = append(out, "FD501")
+		out = append(out, codes.WillReimport)
 	}
 	if facts.Stopped(a) || facts.Broken(a) {
-		out = append(out, CodeStale)
+		out = append(out, codes.AgentStale)
 	}
 	if a.Silent {
-		out = append(out, "FD503")
+		out = append(out, codes.AgentNeverSeen)
 	}
 	return out
 }

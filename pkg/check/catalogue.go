@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -61,73 +61,73 @@ var (
 
 // catalogue has the rows in the order of their codes.
 var catalogue = []row{
-	{code: "FD101", scope: OfDeployment, object: ofState(evaluate.Missing, (*pass).missing)},
-	{code: "FD102", scope: OfCluster, object: ofState(evaluate.Unowned, (*pass).unowned)},
-	{code: "FD103", scope: OfCluster, cluster: (*pass).contested},
-	{code: "FD104", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).modified)},
-	{code: "FD105", scope: OfCluster, deployment: (*pass).orphaned},
-	{code: "FD106", scope: OfCluster, all: (*pass).abandoned},
-	{code: "FD107", scope: OfDeployment, object: ofState(evaluate.NotReady, (*pass).notReady)},
-	{code: "FD108", scope: OfDeployment, object: (*pass).idMismatch},
-	{code: "FD109", scope: OfCluster, all: (*pass).copiedHash},
-	{code: "FD110", scope: OfDeployment, deployment: (*pass).namespaceMeta},
-	{code: "FD111", scope: OfDeployment, object: ofState(evaluate.Missing, (*pass).expiredJob)},
-	{code: "FD201", scope: OfDeployment, deployment: (*pass).deploymentCounts},
-	{code: "FD202", scope: OfAggregate, kinds: bundles, aggregate: bundleSummary.check},
-	{code: "FD203", scope: OfAggregate, kinds: repos, aggregate: repoResources.check},
-	{code: "FD203", scope: OfAggregate, kinds: repos, aggregate: (*pass).stickyList},
-	{code: "FD204", scope: OfAll, kinds: repos, aggregate: repoClusters.check},
-	{code: "FD205", scope: OfAll, kinds: clusters, aggregate: clusterCounts.check},
-	{code: "FD206", scope: OfAggregate, kinds: groups, aggregate: groupCounts.check},
-	{code: "FD207", scope: OfDeployment, deployment: (*pass).truncated},
-	{code: "FD208", scope: OfDeployment, deployment: (*pass).frozen},
-	{code: "FD209", scope: OfDeployment, deployment: (*pass).contradiction},
-	{code: "FD209", scope: OfAggregate, kinds: above, aggregate: (*pass).contradictionAbove},
-	{code: "FD301", scope: OfDeployment, deployment: (*pass).leftover},
-	{code: "FD302", scope: OfAll, all: (*pass).absent},
-	{code: "FD303", scope: OfDeployment, deployment: (*pass).orphan},
-	{code: "FD303", scope: OfAll, bundle: (*pass).orphanedAgent},
-	{code: "FD303", scope: OfAll, all: (*pass).orphanedNamespaces},
-	{code: "FD304", scope: OfAggregate, bundle: (*pass).noRepo},
-	{code: "FD305", scope: OfAll, bundle: (*pass).noTargets},
-	{code: "FD306", scope: OfAll, all: (*pass).targetError},
-	{code: "FD401", scope: OfDeployment, values: (*pass).valuesPending},
-	{code: "FD401", scope: OfAggregate, bundleValues: (*pass).valuesPending},
-	{code: "FD402", scope: OfDeployment, values: (*pass).valuesMissing},
-	{code: "FD403", scope: OfDeployment, values: (*pass).valuesMismatch},
-	{code: "FD404", scope: OfAggregate, bundleValues: (*pass).bundleValues},
-	{code: "FD405", scope: OfDeployment, values: (*pass).valuesLeftover},
-	{code: "FD405", scope: OfAggregate, bundleValues: (*pass).valuesLeftover},
-	{code: "FD405", scope: OfAll, all: (*pass).ownerlessValues},
-	{code: "FD406", scope: OfDeployment, all: (*pass).copyMissing},
-	{code: "FD501", scope: OfAggregate, agent: (*pass).willReimport},
-	{code: "FD502", scope: OfAggregate, agent: (*pass).agentStale},
-	{code: "FD503", scope: OfAggregate, agent: (*pass).agentNeverSeen},
-	{code: "FD504", scope: OfCluster, cluster: (*pass).scopeUnproven},
-	{code: "FD601", scope: OfAll, all: (*pass).contentMissing},
-	{code: "FD602", scope: OfDeployment, deployment: (*pass).releaseRecord},
-	{code: "FD602", scope: OfCluster, cluster: (*pass).fleetsReleases},
-	{code: "FD603", scope: OfAll, all: (*pass).stuckDeletion},
-	{code: "FD604", scope: OfCluster, all: (*pass).notApplied},
-	{code: "FD605", scope: OfAggregate, kinds: gitRepos, aggregate: (*pass).repoNotFollowed},
-	{code: "FD606", scope: OfCluster, cluster: (*pass).leftoverRelease},
-	{code: CodeUnread, scope: OfDeployment, deployment: (*pass).unread},
-	{code: CodeUnread, scope: OfCluster, all: (*pass).forbiddenRights},
-	{code: "FD608", scope: OfCluster, all: (*pass).willUninstall},
-	{code: "FD609", scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
-	{code: CodeNotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
-	{code: CodeNotProcessed, scope: OfAll, all: (*pass).switchedOff},
-	{code: "FD611", scope: OfDeployment, deployment: (*pass).reportedNotReady},
-	{code: "FD612", scope: OfDeployment, object: (*pass).scaledOutside},
-	{code: "FD613", scope: OfAll, all: (*pass).waitsForPause},
-	{code: "FD614", scope: OfAll, kinds: sources, aggregate: (*pass).deployedNowhere},
-	{code: "FD701", scope: OfDeployment, deployment: (*pass).secretInStatus},
-	{code: "FD701", scope: OfAggregate, kinds: above, aggregate: (*pass).secretInSummary},
-	{code: "FD702", scope: OfAll, all: (*pass).comparePatch},
-	{code: "FD703", scope: OfAggregate, bundle: (*pass).largeBundle},
-	{code: "FD704", scope: OfAggregate, bundle: (*pass).hazard},
-	{code: "FD704", scope: OfDeployment, deployment: (*pass).misplaced},
-	{code: "FD705", scope: OfDeployment, deployment: (*pass).unconfirmed},
+	{code: codes.Missing, scope: OfDeployment, object: ofState(evaluate.Missing, (*pass).missing)},
+	{code: codes.Unowned, scope: OfCluster, object: ofState(evaluate.Unowned, (*pass).unowned)},
+	{code: codes.Contested, scope: OfCluster, cluster: (*pass).contested},
+	{code: codes.Modified, scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).modified)},
+	{code: codes.Orphaned, scope: OfCluster, deployment: (*pass).orphaned},
+	{code: codes.Abandoned, scope: OfCluster, all: (*pass).abandoned},
+	{code: codes.NotReady, scope: OfDeployment, object: ofState(evaluate.NotReady, (*pass).notReady)},
+	{code: codes.IdMismatch, scope: OfDeployment, object: (*pass).idMismatch},
+	{code: codes.CopiedHash, scope: OfCluster, all: (*pass).copiedHash},
+	{code: codes.NamespaceMeta, scope: OfDeployment, deployment: (*pass).namespaceMeta},
+	{code: codes.ExpiredJob, scope: OfDeployment, object: ofState(evaluate.Missing, (*pass).expiredJob)},
+	{code: codes.DeploymentCounts, scope: OfDeployment, deployment: (*pass).deploymentCounts},
+	{code: codes.BundleSummary, scope: OfAggregate, kinds: bundles, aggregate: bundleSummary.check},
+	{code: codes.RepoResources, scope: OfAggregate, kinds: repos, aggregate: repoResources.check},
+	{code: codes.RepoResources, scope: OfAggregate, kinds: repos, aggregate: (*pass).stickyList},
+	{code: codes.RepoClusters, scope: OfAll, kinds: repos, aggregate: repoClusters.check},
+	{code: codes.ClusterCounts, scope: OfAll, kinds: clusters, aggregate: clusterCounts.check},
+	{code: codes.GroupCounts, scope: OfAggregate, kinds: groups, aggregate: groupCounts.check},
+	{code: codes.Truncated, scope: OfDeployment, deployment: (*pass).truncated},
+	{code: codes.Frozen, scope: OfDeployment, deployment: (*pass).frozen},
+	{code: codes.Contradiction, scope: OfDeployment, deployment: (*pass).contradiction},
+	{code: codes.Contradiction, scope: OfAggregate, kinds: above, aggregate: (*pass).contradictionAbove},
+	{code: codes.Leftover, scope: OfDeployment, deployment: (*pass).leftover},
+	{code: codes.Absent, scope: OfAll, all: (*pass).absent},
+	{code: codes.Orphan, scope: OfDeployment, deployment: (*pass).orphan},
+	{code: codes.Orphan, scope: OfAll, bundle: (*pass).orphanedAgent},
+	{code: codes.Orphan, scope: OfAll, all: (*pass).orphanedNamespaces},
+	{code: codes.NoRepo, scope: OfAggregate, bundle: (*pass).noRepo},
+	{code: codes.NoTargets, scope: OfAll, bundle: (*pass).noTargets},
+	{code: codes.TargetError, scope: OfAll, all: (*pass).targetError},
+	{code: codes.ValuesPending, scope: OfDeployment, values: (*pass).valuesPending},
+	{code: codes.ValuesPending, scope: OfAggregate, bundleValues: (*pass).valuesPending},
+	{code: codes.ValuesMissing, scope: OfDeployment, values: (*pass).valuesMissing},
+	{code: codes.ValuesMismatch, scope: OfDeployment, values: (*pass).valuesMismatch},
+	{code: codes.BundleValues, scope: OfAggregate, bundleValues: (*pass).bundleValues},
+	{code: codes.ValuesLeftover, scope: OfDeployment, values: (*pass).valuesLeftover},
+	{code: codes.ValuesLeftover, scope: OfAggregate, bundleValues: (*pass).valuesLeftover},
+	{code: codes.ValuesLeftover, scope: OfAll, all: (*pass).ownerlessValues},
+	{code: codes.CopyMissing, scope: OfDeployment, all: (*pass).copyMissing},
+	{code: codes.WillReimport, scope: OfAggregate, agent: (*pass).willReimport},
+	{code: codes.AgentStale, scope: OfAggregate, agent: (*pass).agentStale},
+	{code: codes.AgentNeverSeen, scope: OfAggregate, agent: (*pass).agentNeverSeen},
+	{code: codes.ScopeUnproven, scope: OfCluster, cluster: (*pass).scopeUnproven},
+	{code: codes.ContentMissing, scope: OfAll, all: (*pass).contentMissing},
+	{code: codes.ReleaseRecord, scope: OfDeployment, deployment: (*pass).releaseRecord},
+	{code: codes.ReleaseRecord, scope: OfCluster, cluster: (*pass).fleetsReleases},
+	{code: codes.StuckDeletion, scope: OfAll, all: (*pass).stuckDeletion},
+	{code: codes.NotApplied, scope: OfCluster, all: (*pass).notApplied},
+	{code: codes.RepoNotFollowed, scope: OfAggregate, kinds: gitRepos, aggregate: (*pass).repoNotFollowed},
+	{code: codes.LeftoverRelease, scope: OfCluster, cluster: (*pass).leftoverRelease},
+	{code: codes.Unread, scope: OfDeployment, deployment: (*pass).unread},
+	{code: codes.Unread, scope: OfCluster, all: (*pass).forbiddenRights},
+	{code: codes.WillUninstall, scope: OfCluster, all: (*pass).willUninstall},
+	{code: codes.NotCorrected, scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
+	{code: codes.NotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
+	{code: codes.NotProcessed, scope: OfAll, all: (*pass).switchedOff},
+	{code: codes.ReportedNotReady, scope: OfDeployment, deployment: (*pass).reportedNotReady},
+	{code: codes.ScaledOutside, scope: OfDeployment, object: (*pass).scaledOutside},
+	{code: codes.WaitsForPause, scope: OfAll, all: (*pass).waitsForPause},
+	{code: codes.DeployedNowhere, scope: OfAll, kinds: sources, aggregate: (*pass).deployedNowhere},
+	{code: codes.SecretInStatus, scope: OfDeployment, deployment: (*pass).secretInStatus},
+	{code: codes.SecretInStatus, scope: OfAggregate, kinds: above, aggregate: (*pass).secretInSummary},
+	{code: codes.ComparePatch, scope: OfAll, all: (*pass).comparePatch},
+	{code: codes.LargeBundle, scope: OfAggregate, bundle: (*pass).largeBundle},
+	{code: codes.Hazard, scope: OfAggregate, bundle: (*pass).hazard},
+	{code: codes.Hazard, scope: OfDeployment, deployment: (*pass).misplaced},
+	{code: codes.Unconfirmed, scope: OfDeployment, deployment: (*pass).unconfirmed},
 }
 
 // ofState limits the check of an object to those in a state.
@@ -143,7 +143,7 @@ func ofState(s evaluate.State, check func(*pass, *evaluate.BundleDeployment, *ev
 // Check is a code of the catalogue with what users read about it.
 type Check struct {
 	Code string
-	texts.Text
+	codes.Text
 }
 
 // Catalogue lists the checks in the order of their codes. The tests prove that each code has a text.
@@ -155,9 +155,9 @@ var checks = sync.OnceValue(func() []Check {
 		if n := len(out); n > 0 && out[n-1].Code == r.code {
 			continue
 		}
-		text, err := texts.Of(r.code)
+		text, err := codes.TextOf(r.code)
 		if err != nil {
-			text = texts.Text{}
+			text = codes.Text{}
 		}
 		out = append(out, Check{r.code, text})
 	}

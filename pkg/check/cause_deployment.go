@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -18,7 +19,7 @@ import (
 func (c *Causes) deleting(d *directory.Deployment) Cause {
 	s := c.stepOn(StepDeleting, d, "")
 	s.Message, s.Evidence = c.stuckBy(state.BundleDeployment, d.Key())
-	s.Since, s.Findings = d.BD.DeletionTimestamp.Time, originsAt(d, "FD603")
+	s.Since, s.Findings = d.BD.DeletionTimestamp.Time, originsAt(d, codes.StuckDeletion)
 	return notReady(s)
 }
 
@@ -87,7 +88,7 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	case len(problems) > 0: // the revision that failed may be one of an earlier deployment
 		f := c.recordProblem(e, problems[0])
 		s.Message = "its agent has not applied the current deployment, and its release has a problem"
-		s.Evidence, s.Quoted = []string{f.Message}, "FD602"
+		s.Evidence, s.Quoted = []string{f.Message}, codes.ReleaseRecord
 		if hasHooks {
 			s.Evidence = append(s.Evidence, waitsForHooks(pending))
 		}
@@ -121,7 +122,7 @@ func (c *Causes) recordStep(e *evaluate.BundleDeployment, t directory.RecordProb
 	if t.Status == release.StatusFailed {
 		s.Kind = StepFailed
 	}
-	s.Evidence, s.Quoted, s.Next = f.Evidence, "FD602", f.Remedies
+	s.Evidence, s.Quoted, s.Next = f.Evidence, codes.ReleaseRecord, f.Remedies
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -14,8 +15,13 @@ import (
 )
 
 // codesOf are the codes of the findings about an object in a state.
-var codesOf = map[evaluate.State][]string{evaluate.Missing: {"FD101", "FD111"}, evaluate.Unowned: {"FD102"},
-	evaluate.Modified: {"FD104"}, evaluate.NotReady: {"FD107"}, Orphaned: {"FD105"}}
+var codesOf = map[evaluate.State][]string{
+	evaluate.Missing:  {codes.Missing, codes.ExpiredJob},
+	evaluate.Unowned:  {codes.Unowned},
+	evaluate.Modified: {codes.Modified},
+	evaluate.NotReady: {codes.NotReady},
+	Orphaned:          {codes.Orphaned},
+}
 
 // Objects returns why a deployment is not ready, by its live objects.
 func (c *Causes) Objects(e *evaluate.BundleDeployment) Cause {

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -34,7 +35,7 @@ func (c *Causes) Own(o v1alpha1.Object) []Cause {
 func (c *Causes) inDeletion(o v1alpha1.Object) Step {
 	ref := facts.RefTo(o)
 	s := Step{Kind: StepDeleting, Object: ref, Since: o.GetDeletionTimestamp().Time,
-		Findings: []Origin{{Code: "FD603", Object: ref}}}
+		Findings: []Origin{{Code: codes.StuckDeletion, Object: ref}}}
 	s.Message, s.Evidence = c.stuckBy(ref.Kind, facts.Key(o))
 	return s
 }
@@ -144,7 +145,7 @@ func (c *Causes) Gone(r object.Ref) Cause {
 	s := Step{Kind: StepGone, Object: r, Message: "it does not exist, and what it deployed is left"}
 	s.Next = c.list("bundles", r.Namespace)
 	for _, b := range c.BundlesOf(r) {
-		s.Findings = append(s.Findings, Origin{Code: "FD304", Object: facts.RefTo(b)})
+		s.Findings = append(s.Findings, Origin{Code: codes.NoRepo, Object: facts.RefTo(b)})
 	}
 	return notReady(s)
 }

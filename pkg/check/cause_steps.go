@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
@@ -72,7 +73,7 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 		return nil
 	}
 	s := c.stepOn(StepFailed, d, message)
-	s.Since, s.AsOf, s.Findings = facts.Parsed(found.LastUpdateTime), "", originsAt(d, "FD604")
+	s.Since, s.AsOf, s.Findings = facts.Parsed(found.LastUpdateTime), "", originsAt(d, codes.NotApplied)
 	s.Condition = condition
 	if e := c.evaluated[d.ID()]; e != nil && e.Terminating != "" {
 		s.Evidence = []string{"the namespace is being deleted: " + e.Terminating}
@@ -99,7 +100,8 @@ func (c *Causes) noContent(d *directory.Deployment) []Step {
 		s.Message += ": it is applied, and cannot be deployed again"
 	}
 	s.Settle = same
-	s.Findings = append(originsAt(d, "FD601"), Origin{Code: "FD601", Object: facts.Ref(state.Content, "", id)})
+	content := Origin{Code: codes.ContentMissing, Object: facts.Ref(state.Content, "", id)}
+	s.Findings = append(originsAt(d, codes.ContentMissing), content)
 	return []Step{s}
 }
 
@@ -117,7 +119,7 @@ func (c *Causes) wrongValues(d *directory.Deployment) []Step {
 	}
 	s := c.stepOn(StepValues, d, why)
 	s.Since, s.Settle, s.Pauses = result.Since, c.sameValues(d), 1
-	s.Findings = originsAt(d, "FD402", "FD403")
+	s.Findings = originsAt(d, codes.ValuesMissing, codes.ValuesMismatch)
 	return []Step{s}
 }
 
@@ -220,7 +222,7 @@ func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
 
 // notReadAgain adds to a step how to read the objects of its bundle deployment.
 func (c *Causes) notReadAgain(s Step) Step {
-	s.Findings = originsAt(s.Of, "FD602", "FD607", "FD705")
+	s.Findings = originsAt(s.Of, codes.ReleaseRecord, codes.Unread, codes.Unconfirmed)
 	if s.Of.Problem == directory.ClusterNotRead {
 		add := "--cluster NAME=KUBECONFIG"
 		if c.Captured() {

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -117,7 +118,7 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 		if c.BlocksHelm(d, t) {
 			s := c.stepOn(StepRecord, d, fmt.Sprintf("revision %d of its release is %s: Helm refuses to deploy",
 				t.Record.Revision, t.Status))
-			s.Since, s.Findings = t.Since, originsAt(d, "FD602")
+			s.Since, s.Findings = t.Since, originsAt(d, codes.ReleaseRecord)
 			return []Step{s}
 		}
 	}
@@ -172,7 +173,7 @@ func (c *Causes) readyDependency(d *directory.Deployment, of Cause) Step {
 	if of.Note != "" {
 		s.Evidence = []string{of.Note}
 	}
-	s.Findings = originsAt(d, "FD201")
+	s.Findings = originsAt(d, codes.DeploymentCounts)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -26,7 +27,7 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		return
 	}
 	if _, ok := removedByHand(d); ok {
-		f.Follows = originsAt(&d.Deployment, "FD602")
+		f.Follows = originsAt(&d.Deployment, codes.ReleaseRecord)
 		in.report(f, in.Commands.ShowCauses(&d.Deployment))
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -58,7 +59,7 @@ func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Objec
 	}
 	return Finding{
 		Object: o.Ref, Cluster: d.Cluster,
-		Follows: []Origin{{Code: "FD102", Cluster: d.Cluster, Object: o.Ref}},
+		Follows: []Origin{{Code: codes.Unowned, Cluster: d.Cluster, Object: o.Ref}},
 		Message: fmt.Sprintf("%s is desired by %s; %s", o.Key(), strings.Join(names, " and "), owned),
 	}
 }

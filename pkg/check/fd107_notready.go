@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
@@ -22,7 +23,7 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f.sayIf(isOwnRepo(&d.Deployment, o), ofOwnRepo(&d.Deployment))
 	f.sayIf(o.Deletion != "", o.Deletion)
 	if of, ok := in.refusedPods(d, o); ok {
-		f.Follows = []Origin{{Code: "FD110", Cluster: d.Cluster, Object: of.Object}}
+		f.Follows = []Origin{{Code: codes.NamespaceMeta, Cluster: d.Cluster, Object: of.Object}}
 	}
 	f.Remedies = only(in.inspect(d, o))
 	if rule, err := json.Marshal(o.Ignorable); err == nil && o.Ignorable != nil {

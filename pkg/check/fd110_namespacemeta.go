@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -47,7 +48,7 @@ func (in *Input) namespaceLacks(d *evaluate.BundleDeployment) (f Finding, missin
 	missing = slices.Concat(lacks("label", options.NamespaceLabels, live.Labels),
 		lacks("annotation", options.NamespaceAnnotations, live.Annotations))
 	f = about(d, ref, "namespace %s does not have the labels or annotations that %s states", ref.Name, d.Key())
-	f.Code = "FD110"
+	f.Code = codes.NamespaceMeta
 	isSecurity := func(l lack) bool { return strings.HasPrefix(l.key, fleet.PodSecurityPrefix) }
 	effect := "sets these labels and annotations"
 	if slices.ContainsFunc(missing, isSecurity) {

@@ -2,12 +2,14 @@
 
 package check
 
+import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
+
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
 func (in *pass) frozen(d *evaluate.BundleDeployment) {
 	if why := whyFrozen(d); why != "" {
 		f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
-		f.Follows = originsAt(&d.Deployment, "FD604")
+		f.Follows = originsAt(&d.Deployment, codes.NotApplied)
 		in.report(f, in.Commands.ShowCauses(&d.Deployment))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -23,7 +24,7 @@ func (in *Input) contradictions(d *evaluate.BundleDeployment) []Finding {
 	var out []Finding
 	for _, x := range contradictions(d) {
 		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
-		f.Code, f.Aspect, f.Remedies = "FD209", x.aspect, only(in.Commands.Describe(f.Object))
+		f.Code, f.Aspect, f.Remedies = codes.Contradiction, x.aspect, only(in.Commands.Describe(f.Object))
 		if x.aspect == listed {
 			o := &d.BD.Status.NonReadyStatus[0]
 			f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.ReportedOf(&d.Deployment, o))

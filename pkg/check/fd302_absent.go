@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -86,7 +87,7 @@ func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 
 func (in *Input) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) Finding {
 	f := Finding{
-		Code: "FD302", Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
+		Code: codes.Absent, Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
 		Settle: in.Unchanged(append(related(b, r.Cluster.Cluster),

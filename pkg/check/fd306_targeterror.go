@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -35,7 +36,7 @@ var (
 // TargetError returns the finding that the targets of a Bundle have an error that stops all of its clusters: a selector
 // that is not valid, or the error in its status.
 func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
-	f := Finding{Code: "FD306", Object: facts.RefTo(b)}
+	f := Finding{Code: codes.TargetError, Object: facts.RefTo(b)}
 	get := func(namespace, resource, name, output, effect string) []remedy.Remedy {
 		return []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
 			remedy.Named(resource+".fleet.cattle.io", name)+output, "%s", effect)}

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
@@ -34,6 +35,6 @@ func (in *Input) brokenBundleValues(o *valuesOwner) (Finding, bool) {
 	if g, observed := o.bundle.Generation, o.bundle.Status.ObservedGeneration; observed < g {
 		f.say("the controller has observed generation %d of %d", observed, g)
 	}
-	f.Code, f.Remedies = "FD404", []remedy.Remedy{next}
+	f.Code, f.Remedies = codes.BundleValues, []remedy.Remedy{next}
 	return f, true
 }

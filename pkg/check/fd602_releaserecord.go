@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -73,7 +74,7 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		return f
 	}
 	if ofRefusedDeploy(d, t) {
-		f.Follows = originsAt(&d.Deployment, "FD604")
+		f.Follows = originsAt(&d.Deployment, codes.NotApplied)
 		f.Remedies = only(in.Commands.ShowCauses(&d.Deployment))
 	}
 	switch {

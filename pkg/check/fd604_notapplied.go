@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -226,10 +227,10 @@ func takesOwnership(d *evaluate.BundleDeployment) remedy.Remedy {
 func originsOfWait(d *evaluate.BundleDeployment, root Step) []Origin {
 	var out []Origin
 	if root.isAbout(&d.Deployment) {
-		return slices.DeleteFunc(slices.Clone(root.Findings), func(o Origin) bool { return o.Code == "FD604" })
+		return slices.DeleteFunc(slices.Clone(root.Findings), func(o Origin) bool { return o.Code == codes.NotApplied })
 	}
 	if root.Of != nil {
-		out = originsAt(root.Of, "FD604")
+		out = originsAt(root.Of, codes.NotApplied)
 	}
 	if root.Quoted != "" {
 		out = append(out, Origin{Code: root.Quoted, Cluster: root.Cluster, Object: root.Object})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -78,8 +79,8 @@ func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 	}
 	var out []Finding
 	add := func(aspect string, next remedy.Remedy, format string, args ...any) {
-		out = append(out, Finding{Code: "FD605", Object: facts.RefTo(g), AsOf: g.Reported().AsOf, Aspect: aspect,
-			Message: fmt.Sprintf(format, args...), Remedies: []remedy.Remedy{next}})
+		out = append(out, Finding{Code: codes.RepoNotFollowed, Object: facts.RefTo(g), AsOf: g.Reported().AsOf,
+			Aspect: aspect, Message: fmt.Sprintf(format, args...), Remedies: []remedy.Remedy{next}})
 	}
 	name, s, written, logs := facts.Key(g), &g.Status, facts.Time(g.SpecWritten), in.LogsOf(fleet.GitJobName)
 	if last, late := in.polledLate(g); late {

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -12,9 +13,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// CodeUnread is the code of the finding that a bundle deployment has no result.
-const CodeUnread = "FD607"
 
 // forbidden returns the right whose lack leaves a bundle deployment without a result; empty if another reason does.
 func forbidden(d *evaluate.BundleDeployment) string {
@@ -81,9 +79,9 @@ func (in *pass) noResult(d *evaluate.BundleDeployment) {
 		if d.BD != nil {
 			f.Message += in.SaidOf(&d.Deployment, "Deployed")
 		}
-		f.Follows = originsAt(&d.Deployment, "FD604")
+		f.Follows = originsAt(&d.Deployment, codes.NotApplied)
 		if r, paused := in.Pauses(&d.Deployment); paused {
-			f.Follows = append(f.Follows, Origin{Code: "FD613", Object: r})
+			f.Follows = append(f.Follows, Origin{Code: codes.WaitsForPause, Object: r})
 		}
 		if t, pending := hooked(&d.Deployment); pending {
 			f.say("%s", waitsForHooks(t))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -15,9 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// CodeNotProcessed is the code of the finding that NotProcessed returns.
-const CodeNotProcessed = "FD610"
 
 func (in *pass) notProcessed(a *evaluate.Aggregate) { in.reportIf(in.NotProcessed(a.Object)) }
 
@@ -36,7 +34,7 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 		return in.ignoredScan(o)
 	}
 	ref := facts.RefTo(o)
-	f := Finding{Code: CodeNotProcessed, Object: ref, AsOf: o.Reported().AsOf}
+	f := Finding{Code: codes.NotProcessed, Object: ref, AsOf: o.Reported().AsOf}
 	if ref.Kind == state.ClusterKind {
 		f.Cluster = facts.Key(o)
 	}
@@ -140,7 +138,7 @@ func (in *Input) ignoredScan(s *v1alpha1.ImageScan) (Finding, bool) {
 func (in *Input) ignoredFeature(o v1alpha1.Object, status *v1alpha1.FeatureStatus, enabled *bool, variable string,
 ) (Finding, bool) {
 	ref := facts.RefTo(o)
-	f := Finding{Code: CodeNotProcessed, Object: ref, Aspect: "feature"}
+	f := Finding{Code: codes.NotProcessed, Object: ref, Aspect: "feature"}
 	name := ref.Kind + " " + facts.Key(o)
 	created := o.GetCreationTimestamp().Time
 	switch {

@@ -3,8 +3,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -62,11 +60,6 @@ func statesNotReady(bd *v1alpha1.BundleDeployment) bool {
 	ready := facts.ConditionOf(bd.Status.Conditions, "Ready").Status
 	states := bd.Status.Display.State != "" || ready == "False"
 	return states && facts.ConditionOf(bd.Status.Conditions, "Installed").Status != "False"
-}
-
-// SaysNotReady reports whether findings of a code say that Fleet does not report everything as ready and applied.
-func SaysNotReady(code string) bool {
-	return slices.Contains([]string{"FD604", CodeNotProcessed, "FD611"}, code)
 }
 
 // onlyReported reports whether only the status of a bundle deployment is known.

@@ -5,6 +5,7 @@ package check
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -34,7 +35,7 @@ func (in *Input) scaled(d *evaluate.BundleDeployment, o *evaluate.Object) (Findi
 	}
 	f := about(d, o.Ref, "an autoscaler scales %s, and Fleet reports it as modified: it knows only autoscalers of the "+
 		"same bundle", o.Key())
-	f.Code = "FD612"
+	f.Code = codes.ScaledOutside
 	f.Remedies = only(in.Commands.Rules(&d.Deployment, "prints the rule that excludes /spec/replicas, for "+
 		"diff.comparePatches in the fleet.yaml; leaving replicas out of the manifest does the same"))
 	return f, true

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -37,7 +38,7 @@ func (in *Input) DeployedNowhere(o v1alpha1.Object) (Finding, bool) {
 	if !certain || len(bundles) == 0 || slices.ContainsFunc(bundles, reaches) {
 		return Finding{}, false
 	}
-	f := Finding{Code: "FD614", Object: ref, AsOf: o.Reported().AsOf,
+	f := Finding{Code: codes.DeployedNowhere, Object: ref, AsOf: o.Reported().AsOf,
 		Remedies: []remedy.Remedy{in.Commands.ExplainTargets(bundles[0])}}
 	clusters := in.clustersIn(ref.Namespace)
 	f.Message = fmt.Sprintf("%s %s is deployed nowhere: its targets select none of the clusters in its namespace (%d)",

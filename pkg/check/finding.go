@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 )
 
 // Severity of a finding.
-type Severity = texts.Severity
+type Severity = codes.Severity
 
 // The severities.
 const (
@@ -29,7 +29,7 @@ const (
 type Finding struct {
 	Code     string
 	Severity Severity
-	Urgency  texts.Urgency
+	Urgency  codes.Urgency
 	Title    string
 	Object   object.Ref
 	Cluster  string // "namespace/name"

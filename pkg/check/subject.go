@@ -5,6 +5,7 @@ package check
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -166,7 +167,7 @@ func (f *Finding) says(s *Step) bool {
 	if f.Code == s.Quoted {
 		return f.Object == s.Object || ofDeployment
 	}
-	if f.Code[:3] == "FD2" || f.Code[:3] == "FD7" {
+	if codes.Is(f.Code, codes.AboutTotals) || codes.Is(f.Code, codes.AboutSpec) {
 		return false
 	}
 	return f.Object == s.Object || ofDeployment
@@ -197,5 +198,5 @@ func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
 	if of.Steps[0].Object != root.Object {
 		f.Evidence = append([]string{of.Steps[0].nameOf() + ": " + of.Steps[0].Message}, f.Evidence...)
 	}
-	return c.as(f, "FD611")
+	return c.as(f, codes.ReportedNotReady)
 }

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/texts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 )
 
 // TestTexts checks that each code of the catalogue has a text with all sections, and that no other code has one.
 func TestTexts(t *testing.T) {
 	var want []string
 	for _, c := range Catalogue() {
-		want = append(want, filepath.Join("texts", c.Code+".yaml"))
-		text, err := texts.Of(c.Code)
+		want = append(want, filepath.Join("codes", c.Code+".yaml"))
+		text, err := codes.TextOf(c.Code)
 		if err != nil {
 			t.Errorf("%s: %v", c.Code, err)
 		}
@@ -30,11 +30,11 @@ func TestTexts(t *testing.T) {
 			t.Errorf("%s: an explanation ends with a full stop: %q", c.Code, text.Explanation)
 		}
 	}
-	got, err := filepath.Glob("texts/*.yaml")
+	got, err := filepath.Glob("codes/*.yaml")
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, want %q (%v)", got, want, err)
 	}
-	if _, err := texts.Of("FD999"); err == nil {
+	if _, err := codes.TextOf("FD999"); err == nil {
 		t.Error("FD999 has a text")
 	}
 }

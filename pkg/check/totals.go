@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -188,12 +189,12 @@ func (t *totals) wrongPart(n number) *evaluate.BundleDeployment {
 // whyPart explains a total by the wrong status of one of its bundle deployments.
 func (in *Input) whyPart(d *evaluate.BundleDeployment) facts.Explanation {
 	a := in.View(d)
-	what, code := "counts", "FD201"
+	what, code := "counts", codes.DeploymentCounts
 	if a.Claim != "" {
 		what = "state"
 	}
 	if ofOtherDeployment(d) {
-		code = "FD208"
+		code = codes.Frozen
 	}
 	return facts.Explanation{Cause: a.Why.Cause,
 		Words: fmt.Sprintf("it adds up the wrong %s of %s (%s)", what, d.Key(), code)}
@@ -242,7 +243,7 @@ func noun(a *evaluate.Aggregate) string {
 // originsOfTotal returns the findings from which a wrong number of an aggregate follows.
 func originsOfTotal(t *totals, n number, why facts.Cause) []Origin {
 	if d := t.wrongPart(n); d != nil {
-		return originsAt(&d.Deployment, "FD201", "FD208")
+		return originsAt(&d.Deployment, codes.DeploymentCounts, codes.Frozen)
 	}
 	c, isCluster := t.Object.(*v1alpha1.Cluster)
 	switch {
@@ -253,7 +254,7 @@ func originsOfTotal(t *totals, n number, why facts.Cause) []Origin {
 	}
 	var out []Origin
 	for _, d := range t.BundleDeployments {
-		out = append(out, originsAt(&d.Deployment, "FD201")...)
+		out = append(out, originsAt(&d.Deployment, codes.DeploymentCounts)...)
 		if d.State != evaluate.Ready {
 			out = append(out, notReadyOrigins(&d.Deployment)...)
 		}

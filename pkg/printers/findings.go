@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -165,7 +166,7 @@ func (t text) problem(s report.Severity, code, message string) {
 func (t text) finding(f report.Finding) {
 	t.problem(f.Severity, f.Code, f.Message)
 	evidence := f.Described()
-	if f.Code == "FD102" && !t.wide {
+	if codes.Is(f.Code, codes.AboutOwnership) && !t.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
 	}
 	if n := len(f.Clusters); n > 0 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -71,7 +72,7 @@ func (t text) newTree(a *report.Audit) treeText {
 		}
 	}
 	for _, f := range a.Findings {
-		if o := f.Object; f.Code == "FD610" {
+		if o := f.Object; f.Code == codes.NotProcessed {
 			out.refused[strings.ToLower(o.Kind)+" "+o.Namespace+"/"+o.Name] = true
 		}
 	}

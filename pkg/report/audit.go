@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -45,11 +46,11 @@ func (a *Audit) Assemble() {
 	a.sort()
 	number(a.Findings)
 	identify(a.Findings)
-	codes := a.sum()
+	found := a.sum()
 	for kind, list := range a.aggregates() {
 		for i := range *list {
 			x := &(*list)[i]
-			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
+			x.Findings = slices.Compact(found[kind+" "+x.Namespace+"/"+x.Name])
 		}
 	}
 }
@@ -58,7 +59,7 @@ func (a *Audit) Assemble() {
 func (a *Audit) markStale(r *evaluate.Result) {
 	stale := map[string]bool{}
 	for _, x := range r.Agents() {
-		if slices.Contains(check.OfAgent(x), check.CodeStale) {
+		if slices.Contains(check.OfAgent(x), codes.AgentStale) {
 			stale[x.Cluster.Namespace+"/"+x.Cluster.Name] = true
 		}
 	}

@@ -5,6 +5,7 @@ package report
 import (
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -179,9 +180,6 @@ func (a *Audit) Redacted(s *secret.Values) *Audit { return redacted(s, a, a.sent
 // Texts calls add with each text in which secrets are hidden.
 func (a *Audit) Texts(add func(...string)) { document{of: a}.Texts(add) }
 
-// ownSentences are the codes of findings with messages that quote only paths from the cluster.
-var ownSentences = map[string]bool{"FD101": true, "FD104": true, "FD105": true, "FD107": true, "FD111": true}
-
 // sentences adds the sentences of an audit that this program wrote.
 func (a *Audit) sentences(p *secret.Published) {
 	paths := map[object.Ref][]string{}
@@ -195,7 +193,7 @@ func (a *Audit) sentences(p *secret.Published) {
 		}
 	}
 	for _, f := range a.Findings {
-		if !ownSentences[f.Code] {
+		if !codes.Is(f.Code, codes.QuotesPaths) {
 			continue
 		}
 		p.Sentence(f.Message, paths[f.Object])

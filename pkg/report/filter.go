@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 )
 
 // Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The
@@ -66,6 +66,7 @@ func (a *Audit) Unread() func(*Finding) bool {
 		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
 	}
 	return func(f *Finding) bool {
-		return f.Code == check.CodeUnread || f.Code == "FD602" && noResult[[2]string{f.Cluster, f.BundleDeployment}]
+		return f.Code == codes.Unread ||
+			f.Code == codes.ReleaseRecord && noResult[[2]string{f.Cluster, f.BundleDeployment}]
 	}
 }

@@ -5,6 +5,7 @@ package report
 import (
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -37,7 +38,7 @@ func (a *Audit) ages(from string) func(*Finding) age {
 		}
 	}
 	return func(f *Finding) age {
-		if f.Code != "FD104" && f.Code != "FD609" { // Modified, and NotCorrected
+		if !codes.Is(f.Code, codes.DatedByField) {
 			return unknown
 		}
 		on := f.PerCluster

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 )
 
 // IgnoreFile has the entries of an ignore file.
@@ -192,7 +193,7 @@ func (p *parser) code(n *yaml.Node) string {
 	value, _ := p.text("code", n)
 	code := strings.ToUpper(value)
 	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
-	case code == check.CodeUnread: // without it, the report would look like that of a deployment without problems
+	case code == codes.Unread: // without it, the report would look like that of a deployment without problems
 		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle "+
 			"deployment with the arguments of the command", code)
 	case code != "" && !known:

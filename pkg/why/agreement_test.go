@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -152,7 +153,7 @@ func TestAgreesWithAudit(t *testing.T) {
 			explanations++
 			consistent(t, name, o)
 			if refused := slices.ContainsFunc(whole.Findings, func(f report.Finding) bool {
-				return f.Code == check.CodeNotProcessed && f.Object == o.Ref
+				return f.Code == codes.NotProcessed && f.Object == o.Ref
 			}); refused && o.State != report.NotReady {
 				t.Errorf("%s: %s %s is %s, and the audit says that no controller processes it", name, o.Kind, o.Key(),
 					o.State)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -150,7 +151,7 @@ func (x *explainer) step(s *check.Step, found []check.Finding) report.WhyStep {
 		}
 		if i == 0 && j >= 0 {
 			out.Message = shown.Message + strings.TrimPrefix(s.Message, r.Message)
-			if found[j].Code != "FD102" { // its evidence are the labels and annotations, which adopt shows
+			if !codes.Is(found[j].Code, codes.AboutOwnership) {
 				out.Evidence = found[j].Evidence
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -25,7 +26,7 @@ func (x *explainer) noted(m check.Member) check.Member {
 	if m.Of == nil || m.Note == "" {
 		return m
 	}
-	if f, ok := first(x.findings[m.Of.Key()], "FD201"); ok {
+	if f, ok := first(x.findings[m.Of.Key()], codes.DeploymentCounts); ok {
 		m.Note = f.Message
 	}
 	return m
@@ -61,7 +62,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 		}
 	}
 	for _, f := range x.others[r] {
-		if f.Cause != "" || f.Code == "FD209" || f.Code == "FD305" {
+		if f.Cause != "" || f.Code == codes.Contradiction || f.Code == codes.NoTargets {
 			out.Notes = append(out.Notes, f.Message)
 		}
 	}

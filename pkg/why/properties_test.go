@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -92,7 +93,7 @@ func subjects(a *report.Audit) []evaluate.Target {
 	for _, f := range a.Findings { // about objects without a bundle deployment
 		target := evaluate.Target{Kind: strings.ToLower(f.Object.Kind), Name: f.Object.Namespace + "/" + f.Object.Name}
 		kind, _ := evaluate.TargetKind(target.Kind)
-		if kind != "" && f.Code == check.CodeNotProcessed && !slices.Contains(out, target) {
+		if kind != "" && f.Code == codes.NotProcessed && !slices.Contains(out, target) {
 			out = append(out, target)
 		}
 	}
@@ -119,7 +120,7 @@ func concerns(a *report.Audit, f *report.Finding, o *report.WhyObject) bool {
 
 // refused reports whether a finding is that the GitRepo or HelmOp of a bundle deployment is not processed.
 func refused(a *report.Audit, f *report.Finding, of func(*report.BundleDeployment) bool) bool {
-	if f.Code != check.CodeNotProcessed {
+	if f.Code != codes.NotProcessed {
 		return false
 	}
 	key := f.Object.Namespace + "/" + f.Object.Name

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -101,7 +102,7 @@ type job struct {
 func expired(findings []report.Finding) map[job]bool {
 	out := map[job]bool{}
 	for i := range findings {
-		if f := &findings[i]; f.Code == "FD111" {
+		if f := &findings[i]; f.Code == codes.ExpiredJob {
 			out[job{f.Object, f.Cluster, f.BundleDeployment}] = true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
@@ -191,7 +191,7 @@ func (o *options) reported(noResult error, a *report.Audit) bool {
 		return false
 	}
 	return slices.ContainsFunc(a.Findings, func(f report.Finding) bool {
-		return check.SaysNotReady(f.Code) && o.fails(f.Severity)
+		return codes.Is(f.Code, codes.SaysNotReady) && o.fails(f.Severity)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
@@ -97,7 +97,7 @@ func (o *options) Run(ctx context.Context) error {
 // deploysNothing returns why Fleet deploys none of the objects in scope; empty if no finding says that.
 func deploysNothing(a *report.Audit) string {
 	for _, f := range a.Findings {
-		if f.Severity == report.Error || check.SaysNotReady(f.Code) {
+		if f.Severity == report.Error || codes.Is(f.Code, codes.SaysNotReady) {
 			return f.Message
 		}
 	}

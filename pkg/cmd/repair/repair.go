@@ -58,8 +58,8 @@ func NewCommand(env verb.Environment) *cobra.Command {
 	o.Clusters = clusters.New(o.Flags)
 	o.complete(c)
 	fs := c.Flags()
-	fs.StringSliceVar(&o.codes, "code", nil, "Repair only what findings with these codes or names report, such as "+
-		"FD101 or Missing")
+	fs.StringSliceVar(&o.codes, "code", nil, "Repair only what findings with these codes or names report, such "+
+		"as FD101 or Missing")
 	fs.StringSliceVar(&o.allow, "allow", nil, "Also make these steps: ask Fleet's agents and controllers to deploy "+
 		"(deploy), delete objects and create them again (recreate), delete what is left over (delete)")
 	return c

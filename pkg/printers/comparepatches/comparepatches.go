@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -94,7 +95,8 @@ func collect(deployments []report.BundleDeployment, findings []report.Finding) m
 		}
 	}
 	for i := range findings {
-		if f := &findings[i]; f.Code == "FD612" && out[f.Bundle] != nil { // Fleet reports its replicas as modified
+		// Fleet reports its replicas as modified.
+		if f := &findings[i]; f.Code == codes.ScaledOutside && out[f.Bundle] != nil {
 			out[f.Bundle].add(report.Resource{Ref: f.Object, Differences: []report.Difference{{Path: ".spec.replicas",
 				Pointer: "/spec/replicas"}}}, f.Cluster)
 		}

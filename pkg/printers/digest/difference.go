@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
@@ -52,7 +53,7 @@ func NewDifferences(a *report.Audit) Differences {
 }
 
 // AboutFields reports whether a finding is about an object of which fields may differ.
-func AboutFields(f *report.Finding) bool { return f.Code == "FD102" || f.Code == "FD104" }
+func AboutFields(f *report.Finding) bool { return codes.Is(f.Code, codes.AboutFields) }
 
 // Of returns the fields that a finding is about.
 func (d Differences) Of(f *report.Finding) []Field {

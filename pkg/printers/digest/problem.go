@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -152,14 +153,11 @@ type kinship struct{ code, bundle, message string }
 // bundle, except what Fleet reports of clusters that are not read: a table says which bundles that is about.
 func kinshipOf(f *report.Finding) kinship {
 	out := kinship{code: f.Code, message: numbers.ReplaceAllString(withoutNames(f), "0")}
-	if !AboutFleet(f) && f.Code != codeReported {
+	if !AboutFleet(f) && !codes.Is(f.Code, codes.SameForBundles) {
 		out.bundle = f.Bundle
 	}
 	return out
 }
-
-// codeReported is the code of findings about what Fleet reports, and nothing else shows.
-const codeReported = "FD611"
 
 // AboutFleet reports whether a finding is about an object of Fleet, rather than about one that a bundle deploys.
 func AboutFleet(f *report.Finding) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -29,7 +30,7 @@ func NewDetails(a *report.Audit) Details {
 			for _, on := range f.OnEach() {
 				of := deployment{on.Cluster, on.BundleDeployment}
 				out.objects[of] = append(out.objects[of], f.Object.Key().String())
-				if f.Code == codeModified {
+				if f.Code == codes.Modified {
 					out.changed[of] = earlier(out.changed[of], f.AsOf)
 				}
 			}

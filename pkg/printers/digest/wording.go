@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -189,11 +190,11 @@ func BaseName(name string) string { return name[strings.LastIndex(name, "/")+1:]
 func Consequences(p *Problem) string {
 	totals := map[string]map[string]bool{}
 	others := map[string]int{}
-	var kinds, codes []string
+	var kinds, order []string
 	for _, f := range p.Follow {
-		if !strings.HasPrefix(f.Code, "FD20") {
+		if !codes.Is(f.Code, codes.AboutTotals) {
 			if others[f.Code]++; others[f.Code] == 1 {
-				codes = append(codes, f.Code)
+				order = append(order, f.Code)
 			}
 			continue
 		}
@@ -204,7 +205,7 @@ func Consequences(p *Problem) string {
 		totals[f.Object.Kind][f.Cluster+" "+f.Object.Namespace+"/"+f.Object.Name] = true
 	}
 	var out, wrong []string
-	for _, code := range codes {
+	for _, code := range order {
 		out = append(out, follows(code, others[code]))
 	}
 	for _, kind := range kinds {
@@ -226,11 +227,11 @@ func Consequences(p *Problem) string {
 // follows says what n findings of a code that follow from another one are.
 func follows(code string, n int) string {
 	switch code {
-	case "FD604":
+	case codes.NotApplied:
 		return fmt.Sprintf("%s %s not applied", report.Plural(n, "bundle deployment"), be(n))
-	case "FD607":
+	case codes.Unread:
 		return report.Plural(n, "bundle deployment") + " without a result"
-	case "FD103":
+	case codes.Contested:
 		return fmt.Sprintf("%s %s desired by several bundles", report.Plural(n, "object"), be(n))
 	}
 	return report.Plural(n, "finding") + " " + escape.Line(code)
@@ -260,13 +261,10 @@ func listOf(words []string) string {
 // untilNow is the end of a message that says since when something is so.
 var untilNow = regexp.MustCompile(`; [^;]* since ([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+Z)$`)
 
-// codeModified is the code of findings about fields that were changed.
-const codeModified = "FD104"
-
 // Since says since when a problem is so; empty if that is not recorded.
 func Since(p *Problem) string {
 	f := p.First()
-	if f.AsOf == "" || f.Code != codeModified && f.Code != "FD609" { // of these, it is when a field was changed
+	if f.AsOf == "" || !codes.Is(f.Code, codes.DatedByField) {
 		return ""
 	}
 	return sinceTime(f.AsOf)

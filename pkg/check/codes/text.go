@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package texts has what users read about the code of a finding: one YAML file for each code.
-package texts
+package codes
 
 import (
 	"embed"
@@ -49,8 +48,8 @@ type Text struct {
 //go:embed *.yaml
 var files embed.FS
 
-// Of returns the text of a code, such as "FD101". It returns an error for a code without a text.
-func Of(code string) (Text, error) {
+// TextOf returns the text of a code, such as "FD101". It returns an error for a code without a text.
+func TextOf(code string) (Text, error) {
 	var out Text
 	content, err := files.ReadFile(code + ".yaml")
 	if err != nil {
