@@ -127,17 +127,9 @@ func Deployments(a *report.Audit) []*report.BundleDeployment {
 
 var rankOf = map[Level]int{Bad: 0, Unknown: 1, Good: 2}
 
-// Group are the findings of one code and severity.
-type Group struct {
-	Code     string
-	Severity report.Severity
-	Title    string
-	Findings []*report.Finding
-}
-
-// URL is the address of the page that explains the code; empty if it is not known.
-func (g Group) URL() string {
-	for _, f := range g.Findings {
+// Explanation is the address of the page that explains the code of findings; empty if it is not known.
+func Explanation(findings ...*report.Finding) string {
+	for _, f := range findings {
 		for _, r := range f.Remedies {
 			if strings.HasPrefix(r.URL, "https://") {
 				return r.URL
@@ -145,31 +137,6 @@ func (g Group) URL() string {
 		}
 	}
 	return ""
-}
-
-// Groups returns the findings by code, the most severe first.
-func Groups(a *report.Audit) []Group {
-	type key struct {
-		code     string
-		severity report.Severity
-	}
-	at := map[key]int{}
-	var out []Group
-	for i := range a.Findings {
-		f := &a.Findings[i]
-		k := key{f.Code, f.Severity}
-		n, known := at[k]
-		if !known {
-			n = len(out)
-			at[k] = n
-			out = append(out, Group{Code: f.Code, Severity: f.Severity, Title: f.Title})
-		}
-		out[n].Findings = append(out[n].Findings, f)
-	}
-	slices.SortStableFunc(out, func(x, y Group) int {
-		return cmp.Or(x.Severity.Compare(y.Severity), cmp.Compare(x.Code, y.Code))
-	})
-	return out
 }
 
 // Clusters returns the clusters with a finding.

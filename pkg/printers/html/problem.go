@@ -111,7 +111,7 @@ func (b *builder) list(all []*report.Finding) list {
 
 func (b *builder) detail(f *report.Finding) finding {
 	fields := b.differences.Of(f)
-	out := finding{Finding: f, Explanation: digest.Group{Findings: []*report.Finding{f}}.URL(), Places: b.places.of(f),
+	out := finding{Finding: f, Explanation: digest.Explanation(f), Places: b.places.of(f),
 		Fields: fields, Evidence: digest.Evidence(f, fields)}
 	short := *f
 	short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxEach)]

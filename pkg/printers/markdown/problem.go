@@ -82,8 +82,7 @@ func (d *document) group(code string, all []*digest.Problem, differences digest.
 			follow = append(follow, p.Follow[:min(len(p.Follow), maxEach)]...)
 		}
 	}
-	g := digest.Group{Findings: findings}
-	head := "#### " + link(prose(code), g.URL()) + " " + prose(findings[0].Title) + "\n\n"
+	head := "#### " + link(prose(code), digest.Explanation(findings...)) + " " + prose(findings[0].Title) + "\n\n"
 	for _, f := range findings[:min(len(findings), maxOfCode)] {
 		if text := head + item(f, differences.Of(f)); d.fits(text) {
 			d.b.WriteString(text)
