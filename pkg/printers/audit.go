@@ -3,8 +3,10 @@
 package printers
 
 import (
-	"strings"
+	"cmp"
+	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -12,45 +14,113 @@ import (
 // ready or have no result, and those with an error or a warning. On a cluster that was not read, that is what Fleet
 // reports.
 func Audit(a *report.Audit, o Options) Document {
-	return Document{o, a, a.BundleDeployments, func(t text) { t.audit(a) }, func(t text) {
-		problem := withProblems(a.Findings)
-		for _, bd := range a.BundleDeployments {
-			if notWell(&bd) || problem(bd) {
-				t.name(bd.Namespace, bundleDeployment, bd.Name)
+	problem := withProblems(a.Findings)
+	return Document{o, a, a.BundleDeployments, func(l *layout) { audit(l, a) }, arguments(a.BundleDeployments,
+		func(bd report.BundleDeployment) bool { return notWell(&bd) || problem(bd) },
+		func(bd report.BundleDeployment) string { return argument(bd.Namespace, bundleDeployment, bd.Name) })}
+}
+
+// audit adds the report. A screen that is redrawn has at most l.Rows lines of it.
+func audit(l *layout, a *report.Audit) {
+	if !l.Redrawn {
+		auditParts(l, a)
+		return
+	}
+	all := l.aside(func(l *layout) { auditParts(l, a) })
+	l.add(excerpt{sections: all, most: l.Rows, noun: "more line"})
+}
+
+// auditParts adds the parts of the report: the result first, then causes, then the table of what is not well.
+func auditParts(l *layout, a *report.Audit) {
+	if !l.Summary && overviewOf(l, a) {
+		overview(l, a)
+		return
+	}
+	head(l, "Audit of ", a.Source, a.TakenAt)
+	summary(l, a, a.Summary.Findings)
+	if l.Summary {
+		gapLines(l, a.Gaps)
+		return
+	}
+	l.end()
+	clustersRead(l, a.Source.Clusters)
+	notRead(l, a.Gaps, a.Notes)
+	findings(l, a)
+	if len(a.BundleDeployments) > 0 {
+		deployments(l, a)
+	}
+	aggregates(l, a)
+	ignored(l, a.Ignored)
+}
+
+// ignored lists the findings that the ignore file excludes, with the reasons.
+func ignored(l *layout, all []report.Ignored) {
+	if len(all) == 0 || !l.wide {
+		return
+	}
+	l.title("IGNORED")
+	for _, f := range all {
+		l.say("  ", fmt.Sprintf("%s %s: %s", f.Code, f.Object.Key(), f.Why()))
+	}
+	l.end()
+}
+
+// aggregates adds the aggregates with other reported counts than the evaluated ones or, if not all of their bundle
+// deployments were evaluated, than the totals of the statuses. Aggregates of which no deployment has a result, and that
+// were read completely, are left out.
+func aggregates(l *layout, a *report.Audit) {
+	t := newTable(l, []column{{header: "AGGREGATE"}, {header: "READY", right: true}, {header: "STATUSES", right: true},
+		{header: "FLEET REPORTS", right: true}, {header: "STATE"}})
+	evaluated := map[string]bool{}
+	for _, bd := range a.BundleDeployments {
+		for _, above := range []string{"gitrepo " + bd.GitRepo, "helmop " + bd.HelmOp, "cluster " + bd.Cluster} {
+			evaluated[above] = evaluated[above] || bd.State != report.Unknown
+		}
+	}
+	for _, level := range []struct {
+		kind string
+		list []report.Aggregate
+	}{{"gitrepo", a.GitRepos}, {"helmop", a.HelmOps}, {"cluster", a.Clusters}, {"clustergroup", a.ClusterGroups}} {
+		for _, s := range level.list {
+			name := level.kind + " " + s.Namespace + "/" + s.Name
+			known := evaluated[name]
+			if level.kind == "clustergroup" && s.Actual != nil {
+				known = s.Actual.Counts.Desired > 0
+			}
+			row, differs := aggregateRow(l, name, &s, known)
+			if row != nil && (differs || !l.limits()) {
+				t.add(row...)
 			}
 		}
-	}}
+	}
+	if len(t.rows) == 0 {
+		return
+	}
+	t.removeEmpty("STATE")
+	t.removeEmpty("STATUSES")
+	t.cutNames()
+	l.add(t)
+	l.end()
 }
 
-// audit shows the report. A screen that is redrawn has at most t.Rows lines of it.
-func (t text) audit(a *report.Audit) {
-	if !t.Redrawn {
-		t.auditParts(a)
-		return
+// aggregateRow returns the row of an aggregate, and whether Fleet reports other numbers; nil if there is nothing to
+// compare. known is true if a bundle deployment of it has a result.
+func aggregateRow(l *layout, name string, s *report.Aggregate, known bool) (row []phrase, differs bool) {
+	reported := digest.ReportedFraction(s.Reported)
+	if reported == "" || s.OutOfScope {
+		return nil, false
 	}
-	all := t.aside(func(t text) { t.auditParts(a) })
-	t.out.WriteString(page(strings.TrimRight(all, "\n")+"\n", t.columns(), t.Rows, "more line"))
-}
-
-// auditParts shows the parts of the report: the result first, then causes, then the table of what is not well.
-func (t text) auditParts(a *report.Audit) {
-	if !t.Summary && t.overviewOf(a) {
-		t.overview(a)
-		return
+	row = []phrase{join(name), styled(yellow, "?"), nil, join(reportedFraction(s.Reported)),
+		join(l.bounded(s.Reported.State))}
+	if s.Actual == nil {
+		total := digest.ReportedFraction(s.Statuses)
+		row[2] = join(cmp.Or(total, none))
+		return row, total != "" && total != reported
 	}
-	t.head("Audit of ", a.Source, a.TakenAt)
-	t.summary(a, a.Summary.Findings)
-	if t.Summary {
-		t.gapLines(a.Gaps)
-		return
+	if !known && s.Actual.BundleDeployments > 0 {
+		return nil, false
 	}
-	t.emptyLine()
-	t.clustersRead(a.Source.Clusters)
-	t.notRead(a.Gaps, a.Notes)
-	t.findings(a)
-	if len(a.BundleDeployments) > 0 {
-		t.deployments(a)
-	}
-	t.aggregates(a)
-	t.ignored(a.Ignored)
+	actual := fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired)
+	row[1] = join(actual)
+	return row, actual != reported
 }

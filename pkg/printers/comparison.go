@@ -14,41 +14,41 @@ import (
 
 // Comparison lays out a comparison of two audits. Its names are the bundle deployments that got worse.
 func Comparison(c *report.Comparison, o Options) Document {
-	return Document{o, c, c.Findings, func(t text) { t.comparison(c) }, func(t text) {
-		for _, bd := range c.BundleDeployments {
-			if bd.Effect == report.Worse {
-				t.name(bd.Namespace, bundleDeployment, bd.Name)
-			}
-		}
-	}}
+	return Document{o, c, c.Findings, func(l *layout) { compared(l, c) }, arguments(c.BundleDeployments,
+		func(bd report.BundleDeploymentChange) bool { return bd.Effect == report.Worse },
+		func(bd report.BundleDeploymentChange) string {
+			return argument(bd.Namespace, bundleDeployment, bd.Name)
+		})}
 }
 
 // effects are the sections of the table, in its order.
 var effects = []struct {
-	effect       report.Effect
-	word, colour string
-	count        func(report.ChangeCounts) int
+	effect report.Effect
+	word   string
+	style  style
+	count  func(report.ChangeCounts) int
 }{
 	{report.Worse, "Worse", red, func(c report.ChangeCounts) int { return c.Worse }},
 	{report.EffectUnknown, "Not known", yellow, func(c report.ChangeCounts) int { return c.Unknown }},
 	{report.Better, "Better", green, func(c report.ChangeCounts) int { return c.Better }},
-	{report.Changed, "Changed", faint, func(c report.ChangeCounts) int { return c.Changed }},
+	{report.Changed, "Changed", dim, func(c report.ChangeCounts) int { return c.Changed }},
 }
 
-func (t text) comparison(c *report.Comparison) {
+func compared(l *layout, c *report.Comparison) {
 	for i, side := range []report.Compared{c.Before, c.After} {
-		t.readFrom([]string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
+		readFrom(l, []string{"Before: ", "After:  "}[i], side.Source, side.TakenAt)
 		if side.AsVersion != "" {
-			t.line("        " + t.faint(printable("evaluated for Fleet "+side.AsVersion)))
+			l.line("        ", faint("evaluated for Fleet "+side.AsVersion))
 		}
 	}
-	t.line("")
-	t.notRead(nil, c.Notes)
-	lines := changedLines(c, !t.limits())
+	l.end()
+	notRead(l, nil, c.Notes)
+	lines := changedLines(c, !l.limits())
 	for _, e := range effects {
-		t.section(strings.ToUpper(e.word), lines[e.effect])
+		l.list("", bold(strings.ToUpper(e.word)), lines[e.effect])
+		l.end()
 	}
-	t.changes(c)
+	changes(l, c)
 }
 
 // changedLines returns the changes by their effects. The finding about an object tells its state, which all shows too.
@@ -145,9 +145,9 @@ func gapChange(g *report.GapChange) string {
 }
 
 // changes is the last line: the number of changes of each kind.
-func (t text) changes(c *report.Comparison) {
+func changes(l *layout, c *report.Comparison) {
 	s := c.Summary
-	var words []string
+	var words []phrase
 	for _, e := range effects {
 		var counts []string
 		for i, c := range []report.ChangeCounts{s.BundleDeployments, s.Findings, s.Resources, s.Gaps} {
@@ -156,21 +156,19 @@ func (t text) changes(c *report.Comparison) {
 			}
 		}
 		if len(counts) > 0 {
-			words = append(words, t.colour(e.colour, e.word+": "+strings.Join(counts, ", ")+"."))
+			words = append(words, styled(e.style, e.word+": "+strings.Join(counts, ", ")+"."))
 		}
 	}
 	switch {
 	case len(words) > 0:
 	case s.FromStatus+c.Before.Gaps+c.After.Gaps > 0:
-		words = append(words, t.colour(yellow, "No change in what could be read."))
+		words = append(words, styled(yellow, "No change in what could be read."))
 	default:
-		words = append(words, t.colour(green, "No change."))
+		words = append(words, styled(green, "No change."))
 	}
 	if s.FromStatus > 0 {
-		words = append(words, fmt.Sprintf("Only the status that Fleet reports was compared for %s.",
-			plural(s.FromStatus, "bundle deployment")))
+		words = append(words, join(fmt.Sprintf("Only the status that Fleet reports was compared for %s.",
+			plural(s.FromStatus, "bundle deployment"))))
 	}
-	for _, line := range t.filled(words, 0, 0) {
-		t.line(line)
-	}
+	l.add(paragraph{words: words})
 }

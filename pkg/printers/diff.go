@@ -12,30 +12,30 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// diff shows the fields of an object that differ: each path with the writer of the live value, and then a unified diff
+// diff adds the fields of an object that differ: each path with the writer of the live value, and then a unified diff
 // of their values in YAML. A field with a third value, that of the release record, is in a second diff. The lines of a
 // diff have no indent and are not wrapped, so that they can be copied.
-func (t text) diff(cluster string, of object.Ref, diffs []report.Difference) {
+func diff(l *layout, cluster string, of object.Ref, diffs []report.Difference) {
 	if len(diffs) == 0 {
 		return
 	}
 	var recorded []report.Difference
 	for i := range diffs {
-		t.field(&diffs[i])
+		field(l, &diffs[i])
 		if r := diffs[i].Release; !r.IsZero() && !r.Equal(diffs[i].Live) {
 			recorded = append(recorded, diffs[i])
 		}
 	}
-	if t.ExternalDiff != nil {
-		t.ExternalDiff(cluster, of, diffs)
+	if l.ExternalDiff != nil {
+		l.ExternalDiff(cluster, of, diffs)
 	} else {
-		t.sides(of, diffs, "bundle", "cluster", unified.Cluster)
+		sides(l, of, diffs, "bundle", "cluster", unified.Cluster)
 	}
-	t.sides(of, recorded, "bundle", "release", unified.Release)
+	sides(l, of, recorded, "bundle", "release", unified.Release)
 }
 
-// field shows the path of a field, who wrote its live value and when, and which value the release record has.
-func (t text) field(d *report.Difference) {
+// field adds the path of a field, who wrote its live value and when, and which value the release record has.
+func field(l *layout, d *report.Difference) {
 	about := d.Who()
 	if d.Note != "" {
 		about += " (" + d.Note + ")"
@@ -47,64 +47,57 @@ func (t text) field(d *report.Difference) {
 	default:
 		about += "; the release has another value"
 	}
-	about = printable(about)
-	if span(inset+d.Path+gap+about) <= t.columns() {
-		t.linef("%s%s%s%s", inset, printable(d.Path), gap, t.faint(about))
+	if line := join(inset, d.Path, gap, faint(about)); line.width() <= l.columns() {
+		l.line(line)
 		return
 	}
-	t.linef("%s%s", inset, printable(d.Path))
-	t.painted(inset+gap, faint, about)
+	l.line(inset, d.Path)
+	l.paint(inset+gap, dim, about)
 }
 
-// signColours are the colours of the lines of a diff.
-var signColours = map[rune]string{'-': red, '+': green, unified.Omitted: faint}
+// signStyles are the styles of the lines of a diff.
+var signStyles = map[rune]style{'-': red, '+': green, unified.Omitted: dim}
 
-// sides shows the values of two sides as a unified diff. from and to are their names.
-func (t text) sides(of object.Ref, diffs []report.Difference, from, to string, side unified.Side) {
+// sides adds the values of two sides as a unified diff. from and to are their names.
+func sides(l *layout, of object.Ref, diffs []report.Difference, from, to string, side unified.Side) {
 	if len(diffs) == 0 {
 		return
 	}
 	fields := unified.NewFields(diffs)
 	hunks := unified.Diff(fields.Document(unified.Bundle), fields.Document(side))
 	if len(hunks) == 0 {
-		t.wrapped(inset, "the values differ only in parts that are hidden")
+		l.say(inset, "the values differ only in parts that are hidden")
 		return
 	}
 	shortened, dropped := 0, 0
-	if !t.Full {
+	if !l.Full {
 		hunks, shortened, dropped = unified.Cut(hunks)
 	}
-	name := printable(of.Key().String())
-	t.line(t.bold(fmt.Sprintf("--- %-7s  %s", from, name)))
-	t.line(t.bold(fmt.Sprintf("+++ %-7s  %s", to, name)))
+	l.title(fmt.Sprintf("--- %-7s  %s", from, of.Key()))
+	l.title(fmt.Sprintf("+++ %-7s  %s", to, of.Key()))
 	for _, h := range hunks {
-		head := t.colour(cyan, "@@ "+h.Range+" @@")
+		head := styled(cyan, "@@ "+h.Range+" @@")
 		if len(diffs) > 1 {
-			head += " " + printable(diffs[h.Difference].Path)
+			head = join(head, " ", diffs[h.Difference].Path)
 		}
-		t.line(head)
+		l.line(head)
 		for _, c := range h.Changes {
-			line := string(c.Sign) + printable(c.Text)
-			switch {
-			case c.Sign != ' ':
-				line = t.colour(signColours[c.Sign], line)
-			case c.Text == "":
+			line := string(c.Sign) + c.Text
+			if c.Text == "" && c.Sign == ' ' {
 				line = "" // no line ends with a blank
 			}
-			t.line(line)
+			l.line(styled(signStyles[c.Sign], line))
 		}
 	}
-	t.cut(shortened, dropped)
-	t.emptyLine()
+	notShownLines(l, shortened, "shortened")
+	notShownLines(l, dropped, "not shown")
+	l.end()
 }
 
-// cut says what a diff does not show.
-func (t text) cut(shortened, dropped int) {
-	for i, n := range []int{shortened, dropped} {
-		if n > 0 {
-			what := []string{"shortened", "not shown"}[i]
-			t.line(t.faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n, "line"), what)))
-		}
+// notShownLines says what a diff does not show.
+func notShownLines(l *layout, n int, what string) {
+	if n > 0 {
+		l.line(faint(fmt.Sprintf("… %s %s (--full shows them)", plural(n, "line"), what)))
 	}
 }
 
@@ -117,30 +110,29 @@ func otherEvidence(evidence []string, diffs []report.Difference) []string {
 	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return shown[e] })
 }
 
-// overwrites shows the fields that the next deploy overwrites.
-func (t text) overwrites(of object.Ref, diffs []report.Difference) {
-	if t.Diff {
-		t.diff("", of, diffs)
-		return
-	}
-	listed(t, inset, diffs, "", func(d report.Difference) {
-		t.linef("%s%s%s", inset, printable(d.Path), t.writer(d))
+// overwrites adds the fields that the next deploy overwrites.
+func overwrites(l *layout, of object.Ref, diffs []report.Difference) {
+	changed(l, of, diffs, func(report.Difference) string { return "" })
+}
+
+// restores adds the fields that a step changes, with their values if they fit.
+func restores(l *layout, of object.Ref, diffs []report.Difference) {
+	changed(l, of, diffs, func(d report.Difference) string {
+		change := fmt.Sprintf(": %s → %s", sideOf(d.Live), sideOf(d.Desired))
+		if join(inset, d.Path, change).width() > width {
+			return ""
+		}
+		return change
 	})
 }
 
-// restores shows the fields that a step changes, with their values if they fit.
-func (t text) restores(of object.Ref, diffs []report.Difference) {
-	if t.Diff {
-		t.diff("", of, diffs)
+// changed adds fields that are written, each with what is said about its values and with its present writer.
+func changed(l *layout, of object.Ref, diffs []report.Difference, values func(report.Difference) string) {
+	if l.Diff {
+		diff(l, "", of, diffs)
 		return
 	}
-	listed(t, inset, diffs, "", func(d report.Difference) {
-		line := inset + printable(d.Path)
-		if change := fmt.Sprintf(": %s → %s", sideOf(d.Live), sideOf(d.Desired)); span(line+change) <= width {
-			line += change
-		}
-		t.line(line + t.writer(d))
-	})
+	listed(l, inset, diffs, "", func(d report.Difference) { l.line(inset, d.Path, values(d), faint(writer(d))) })
 }
 
 // sideOf is the value of one side of a difference, on one line.
@@ -152,16 +144,16 @@ func sideOf(v report.Value) string {
 	if err != nil {
 		return "…"
 	}
-	return printable(string(text))
+	return string(text)
 }
 
 // writer says who wrote or owns the live value of a field.
-func (t text) writer(d report.Difference) string {
+func writer(d report.Difference) string {
 	switch {
 	case len(d.Owners) > 0:
-		return t.faint("  owned by " + printable(strings.Join(d.Owners, ", ")))
+		return "  owned by " + strings.Join(d.Owners, ", ")
 	case d.Manager != "":
-		return t.faint("  written by " + printable(d.Manager))
+		return "  written by " + d.Manager
 	}
 	return ""
 }

@@ -3,7 +3,6 @@
 package printers
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -12,41 +11,31 @@ import (
 // Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names
 // are those of the topics.
 func Explanation(e *report.Explanation, listed bool, o Options) Document {
-	return Document{o, e, e.Topics, func(t text) {
+	return Document{o, e, e.Topics, func(l *layout) {
 		if listed {
-			t.topics(e.Topics)
+			topics(l, e.Topics)
 			return
 		}
 		for i := range e.Topics {
-			if i > 0 {
-				t.line("")
-			}
-			t.topic(&e.Topics[i])
+			topic(l, &e.Topics[i])
 		}
-	}, func(t text) {
-		for _, x := range e.Topics {
-			t.line(x.Name)
-		}
-	}}
+	}, func() []string { return texts(e.Topics, func(x report.Topic) string { return x.Name }) }}
 }
 
 // topics lists the topics, by their kind.
-func (t text) topics(all []report.Topic) {
-	for group := range chunks(all, func(x, y report.Topic) bool { return x.Kind == y.Kind }) {
-		if group[0].Name != all[0].Name {
-			t.line("")
-		}
-		t.line(t.bold(heading(group[0].Kind)))
+func topics(l *layout, all []report.Topic) {
+	for group := range chunks(all, func(x report.Topic) report.TopicKind { return x.Kind }) {
+		l.title(heading(group[0].Kind))
 		widest := 0
 		for _, x := range group {
-			widest = max(widest, span(label(&x)))
+			widest = max(widest, label(&x).width())
 		}
 		for _, x := range group {
 			name := label(&x)
-			at := len("  ") + widest + len(gap)
-			shown := strings.Replace(name, string(x.Severity), t.word(string(x.Severity)), 1)
-			t.linef("  %s%s%s", shown, strings.Repeat(" ", widest-span(name)+len(gap)), t.block(x.What, at, at))
+			blanks := strings.Repeat(" ", widest-name.width())
+			l.hang(len("  ")+widest+len(gap), x.What, "  ", name, blanks, gap)
 		}
+		l.end()
 	}
 }
 
@@ -64,15 +53,16 @@ func heading(k report.TopicKind) string {
 }
 
 // label is the name of a topic in a list; for a finding with its severity and its title.
-func label(x *report.Topic) string {
+func label(x *report.Topic) phrase {
 	if x.Title == "" {
-		return x.Name
+		return join(x.Name)
 	}
-	return fmt.Sprintf("%s  %-7s  %s", x.Name, x.Severity, x.Title)
+	blanks := strings.Repeat(" ", len("warning")-len(x.Severity))
+	return join(x.Name, "  ", word(string(x.Severity)), blanks, "  ", x.Title)
 }
 
 // topic shows everything about one topic.
-func (t text) topic(x *report.Topic) {
+func topic(l *layout, x *report.Topic) {
 	title := x.Name
 	if x.Title != "" {
 		title += " " + x.Title
@@ -81,12 +71,13 @@ func (t text) topic(x *report.Topic) {
 	if x.Severity != "" {
 		about += ", " + string(x.Severity)
 	}
-	t.linef("%s %s", t.bold(printable(title)), t.faint("("+about+")"))
-	t.wrapped("  ", sentence(x.What)+".")
+	l.line(bold(title), " ", faint("("+about+")"))
+	l.say("  ", sentence(x.What)+".")
 	part := func(name, body string) {
 		if body != "" {
-			t.linef("\n%s", t.bold(name))
-			t.wrapped("  ", body)
+			l.end()
+			l.title(name)
+			l.say("  ", body)
 		}
 	}
 	part("WHY", x.Why)
@@ -95,15 +86,19 @@ func (t text) topic(x *report.Topic) {
 	if x.Versions != "" {
 		part("FLEET VERSIONS", sentence(x.Versions)+".")
 	}
+	l.end()
 	for i, issue := range x.Issues {
 		if i == 0 {
-			t.line("\n" + t.bold("ISSUES"))
+			l.title("ISSUES")
 		}
-		t.line("  " + printable(issue))
+		l.line("  ", issue)
 	}
-	t.linef("\n%s\n  %s", t.bold("READ MORE"), printable(x.URL))
+	l.end()
+	l.title("READ MORE")
+	l.line("  ", x.URL)
 	if len(x.Sections) > 0 {
 		directory := x.URL[:strings.LastIndex(x.URL, "/")+1] // both pages are in it
-		t.wrapped("  ", directory+"fleet-behavior.md, "+strings.Join(x.Sections, ", "))
+		l.say("  ", directory+"fleet-behavior.md, "+strings.Join(x.Sections, ", "))
 	}
+	l.end()
 }

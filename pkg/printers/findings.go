@@ -13,31 +13,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// findings shows the problems bundle by bundle, the most urgent bundle first. Those of several bundles, or of none,
+// findings adds the problems bundle by bundle, the most urgent bundle first. Those of several bundles, or of none,
 // have parts of their own.
-func (t text) findings(a *report.Audit) {
+func findings(l *layout, a *report.Audit) {
 	deployments := map[bundleKey]*report.BundleDeployment{}
 	for i := range a.BundleDeployments {
 		deployments[keyOf(&a.BundleDeployments[i])] = &a.BundleDeployments[i]
 	}
-	for _, part := range grouped(t.problems(a), func(p *digest.Problem) string { return titleOf(p, deployments) }) {
+	for _, part := range grouped(problems(l, a), func(p *digest.Problem) string { return titleOf(p, deployments) }) {
+		partTitle(l, titleOf(part[0], deployments))
 		f := part[0].First()
-		bd := deployments[bundleKey{f.Cluster, f.BundleDeployment}]
-		if bd == nil {
-			t.line(t.bold(titleOf(part[0], deployments)))
-			t.group(part, nil)
-			continue
-		}
-		t.title(titleOf(part[0], deployments))
-		t.group(part, differences(bd))
+		group(l, part, differences(deployments[bundleKey{f.Cluster, f.BundleDeployment}]))
 	}
 }
 
 // problems arranges the findings that are shown. Without limits, and with the
 // values of fields, each finding is shown by itself.
-func (t text) problems(a *report.Audit) []*digest.Problem {
-	visible := t.visible(a)
-	if t.limits() && !t.Diff {
+func problems(l *layout, a *report.Audit) []*digest.Problem {
+	visible := visibleIn(l, a)
+	if l.limits() && !l.Diff {
 		return digest.Problems(visible, maxRepeated)
 	}
 	out := make([]*digest.Problem, len(visible))
@@ -64,15 +58,13 @@ func titleOf(p *digest.Problem, deployments map[bundleKey]*report.BundleDeployme
 	return groupTitle(bd)
 }
 
-// title writes the title of a group, in several lines if a terminal is too narrow.
-func (t text) title(s string) {
-	lines := []string{printable(s)}
-	if t.Width > 0 {
-		lines = t.lines(s, 0, len(gap))
+// partTitle adds the title of a part, in several lines if a terminal is too narrow.
+func partTitle(l *layout, s string) {
+	if l.Width <= 0 {
+		l.title(s)
+		return
 	}
-	for i, line := range lines {
-		t.line(strings.Repeat(gap, min(i, 1)) + t.bold(line))
-	}
+	l.add(paragraph{words: wordsOf(s), rest: len(gap), style: strong})
 }
 
 func groupTitle(bd *report.BundleDeployment) string {
@@ -83,8 +75,12 @@ func groupTitle(bd *report.BundleDeployment) string {
 	return title
 }
 
+// differences are the fields that differ by their object.
 func differences(bd *report.BundleDeployment) map[object.Ref][]report.Difference {
 	out := map[object.Ref][]report.Difference{}
+	if bd == nil {
+		return out
+	}
 	for _, r := range bd.Resources {
 		out[r.Ref] = r.Differences
 	}
@@ -92,7 +88,7 @@ func differences(bd *report.BundleDeployment) map[object.Ref][]report.Difference
 }
 
 // group shows the problems of one part, at most maxShown of each code.
-func (t text) group(list []*digest.Problem, diffs map[object.Ref][]report.Difference) {
+func group(l *layout, list []*digest.Problem, diffs map[object.Ref][]report.Difference) {
 	shown := map[string]int{}
 	total := map[string]int{}
 	for _, p := range list {
@@ -100,80 +96,86 @@ func (t text) group(list []*digest.Problem, diffs map[object.Ref][]report.Differ
 	}
 	steps := make([][]report.Remedy, len(list))
 	for i, p := range list {
-		steps[i] = t.steps(p.First())
+		steps[i] = stepsOf(l, p.First())
 	}
 	var last []report.Remedy
 	for i, p := range list {
 		f := *p.First()
 		shown[f.Code]++
-		if n := shown[f.Code]; n > maxShown && t.limits() {
+		if n := shown[f.Code]; n > maxShown && l.limits() {
 			if n == total[f.Code] {
-				t.more("  ", n-maxShown, " of "+printable(f.Code))
+				l.more("  ", n-maxShown, " of "+f.Code)
 			}
 			continue
 		}
-		remedies := steps[i]
+		own := steps[i]
 		if i+1 < len(list) && shown[f.Code] != maxShown {
-			remedies = ownRemedies(f.Code, remedies, list[i+1].First().Code, steps[i+1])
+			own = ownRemedies(f.Code, own, list[i+1].First().Code, steps[i+1])
 		}
-		if t.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
+		if l.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
 			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
-			remedies = slices.DeleteFunc(slices.Clone(remedies), func(r report.Remedy) bool {
+			own = slices.DeleteFunc(slices.Clone(own), func(r report.Remedy) bool {
 				return strings.HasSuffix(r.Command, " --diff")
 			})
-			t.finding(f)
-			t.diff(f.Cluster, f.Object, diffs[f.Object])
+			finding(l, f)
+			diff(l, f.Cluster, f.Object, diffs[f.Object])
 		} else {
-			t.finding(f)
+			finding(l, f)
 		}
-		t.others(p)
-		if len(remedies) > 0 && !sameRemedies(remedies, last) {
-			t.remedies(inset, remedies)
-			t.more(inset, len(f.NextSteps())-len(t.steps(&f)), " steps")
-			last = remedies
+		others(l, p)
+		if len(own) > 0 && !sameRemedies(own, last) {
+			remedies(l, inset, own)
+			l.more(inset, len(f.NextSteps())-len(stepsOf(l, &f)), " steps")
+			last = own
 		}
 	}
-	t.emptyLine()
+	l.end()
+}
+
+// ownRemedies returns the remedies of a finding that are shown before the next finding. The others are shown after it,
+// because it has them too: all of them, or some of them if it has the same code.
+func ownRemedies(code string, own []report.Remedy, nextCode string, next []report.Remedy) []report.Remedy {
+	if code != nextCode && !sameRemedies(own, next) {
+		return own
+	}
+	return slices.DeleteFunc(slices.Clone(own), func(r report.Remedy) bool {
+		same := func(n report.Remedy) bool { return r.Command == n.Command && r.Text == n.Text }
+		return slices.ContainsFunc(next, same)
+	})
 }
 
 // others names the equal findings of a problem, and says what follows from it.
-func (t text) others(p *digest.Problem) {
+func others(l *layout, p *digest.Problem) {
 	if n := len(p.Findings) - 1; n > 0 {
 		names := texts(p.Findings[1:], digest.Subject)
-		t.painted(inset, faint, fmt.Sprintf("the same for %d more: %s", n, first(names, maxJoined)))
+		l.paint(inset, dim, fmt.Sprintf("the same for %d more: %s", n, first(names, maxJoined)))
 	}
 	if so := digest.Consequences(p); so != "" {
-		t.painted(inset, faint, so+" (-o wide shows them)")
+		l.paint(inset, dim, so+" (-o wide shows them)")
 	}
 }
 
-// steps returns the ways to proceed that are shown. Without -o wide or --all, they are those of at most maxRepeated
+// stepsOf returns the ways to proceed that are shown. Without -o wide or --all, they are those of at most maxRepeated
 // clusters.
-func (t text) steps(f *report.Finding) []report.Remedy {
+func stepsOf(l *layout, f *report.Finding) []report.Remedy {
 	short := *f
-	if t.limits() {
+	if l.limits() {
 		short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxRepeated)]
 	}
 	return short.NextSteps()
 }
 
-// problem shows the severity, the code and the message of a finding or of an item of a preflight.
-func (t text) problem(s report.Severity, code, message string) {
-	before := len("  warning   ") + span(code)
-	t.linef("  %s %s  %s", t.padded(string(s)), printable(code), t.block(message, before, len(inset)))
-}
-
-func (t text) finding(f report.Finding) {
-	t.problem(f.Severity, f.Code, f.Message)
+func finding(l *layout, f report.Finding) {
+	problem(l, f.Severity, f.Code, f.Message)
 	evidence := f.Described()
-	if codes.Is(f.Code, codes.AboutOwnership) && !t.wide {
+	if codes.Is(f.Code, codes.AboutOwnership) && !l.wide {
 		evidence = nil // up to five labels and annotations; adopt shows them
 	}
 	if n := len(f.Clusters); n > 0 {
-		clusters := strings.Join(limited(t, f.Clusters), ", ")
-		t.painted(inset, faint, fmt.Sprintf("the same on %d clusters: %s", n, clusters))
+		clusters := strings.Join(limited(l, f.Clusters), ", ")
+		l.paint(inset, dim, fmt.Sprintf("the same on %d clusters: %s", n, clusters))
 	}
 	for _, e := range evidence {
-		t.painted(inset, faint, e)
+		l.paint(inset, dim, e)
 	}
 }

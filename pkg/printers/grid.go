@@ -4,153 +4,134 @@ package printers
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// column is one column of a table. cell is its content in the table of bundle deployments.
+// column is one column of a table.
 type column struct {
 	header string
 	short  string // the header if there is little room; "" for the same
 	right  bool
 	whole  bool // a text that is never shortened
-	wide   bool // only in the wide table
 	count  bool // a number of objects that are not ready
-	cell   func(t text, bd *report.BundleDeployment) string
 }
 
-// grid is a table with one line per row. Its first column has names.
-type grid struct {
+// table is a table with one line per row. Its first column has names.
+type table struct {
 	columns []column
-	rows    [][]string
-	width   int // 0 means that the table is not fitted
+	rows    [][]phrase
+	titles  map[int]phrase // lines before the rows with these indexes
+	width   int            // 0 means that the table is not fitted
 	headed  bool
 }
 
-// grid returns an empty table for the output.
-func (t text) grid(columns []column) grid {
-	g := grid{columns: columns, headed: !t.NoHeaders}
-	if t.fits() {
-		g.width = t.columns()
+// newTable returns an empty table for the output.
+func newTable(l *layout, columns []column) *table {
+	t := &table{columns: columns, headed: !l.NoHeaders}
+	if l.fits() {
+		t.width = l.columns()
 	}
-	return g
+	return t
 }
 
+// add adds a row.
+func (t *table) add(cells ...phrase) { t.rows = append(t.rows, cells) }
+
 // left is the width that the other columns leave for the names.
-func (g *grid) left() int {
-	left := g.width
-	for _, n := range g.spans()[1:] {
+func (t *table) left() int {
+	left := t.width
+	for _, n := range t.spans()[1:] {
 		left -= len(gap) + n
 	}
 	return left
 }
 
 // narrow reports whether the other columns leave too little width for the names: these are shortened last.
-func (g *grid) narrow() bool { return g.width > 0 && g.left() < g.names() }
+func (t *table) narrow() bool { return t.width > 0 && t.left() < t.names() }
 
 // names is the width of the names, at most wholeName.
-func (g *grid) names() int { return min(max(g.spans()[0]+len(gap), minName), wholeName) }
-
-// orWords returns a narrow table with few of its columns, and one of words instead of the others, if that leaves more
-// width for the names.
-func (g *grid) orWords(few grid, header string, words []string) grid {
-	left, widest := few.left()-len(gap), span(header)
-	for _, s := range words {
-		widest = max(widest, span(s))
-	}
-	if g.left() >= max(minName, left-widest) {
-		return *g
-	}
-	few.columns = append(few.columns, column{header: header})
-	for i := range few.rows {
-		few.rows[i] = append(few.rows[i], begin(words[i], left-minName))
-	}
-	return few
-}
+func (t *table) names() int { return min(max(t.spans()[0]+len(gap), minName), wholeName) }
 
 // at is the index of the column with a header.
-func (g *grid) at(header string) int {
-	return slices.IndexFunc(g.columns, func(c column) bool { return c.header == header })
+func (t *table) at(header string) int {
+	return slices.IndexFunc(t.columns, func(c column) bool { return c.header == header })
 }
 
 // removeAt removes a column.
-func (g *grid) removeAt(at int) {
-	g.columns = slices.Delete(slices.Clone(g.columns), at, at+1)
-	for i := range g.rows {
-		g.rows[i] = slices.Delete(g.rows[i], at, at+1)
+func (t *table) removeAt(at int) {
+	t.columns = slices.Delete(slices.Clone(t.columns), at, at+1)
+	for i := range t.rows {
+		t.rows[i] = slices.Delete(t.rows[i], at, at+1)
 	}
 }
 
 // empty reports whether a column has no value.
-func (g *grid) empty(at int) bool {
-	return !slices.ContainsFunc(g.rows, func(row []string) bool { return row[at] != none && row[at] != "" })
+func (t *table) empty(at int) bool {
+	return !slices.ContainsFunc(t.rows, func(row []phrase) bool {
+		text := row[at].text()
+		return text != none && text != ""
+	})
 }
 
 // removeEmpty removes the column with a header if all of its cells are empty.
-func (g *grid) removeEmpty(header string) {
-	at := g.at(header)
-	if !slices.ContainsFunc(g.rows, func(row []string) bool { return row[at] != "" }) {
-		g.removeAt(at)
+func (t *table) removeEmpty(header string) {
+	at := t.at(header)
+	if !slices.ContainsFunc(t.rows, func(row []phrase) bool { return row[at].text() != "" }) {
+		t.removeAt(at)
 	}
 }
 
 // cutNames shortens the names to the width that the other columns leave.
-func (g *grid) cutNames() {
-	if g.width == 0 {
+func (t *table) cutNames() {
+	if t.width == 0 {
 		return
 	}
-	left := g.left()
-	for _, row := range g.rows {
-		name := strings.TrimLeft(row[0], " │├└─") // the lines of a tree belong to the indent
-		indent := row[0][:len(row[0])-len(name)]
-		row[0] = indent + short(name, max(left, minName)-span(indent))
+	left := t.left()
+	for _, row := range t.rows {
+		whole := row[0].text()
+		name := strings.TrimLeft(whole, " │├└─") // the lines of a tree belong to the indent
+		indent := whole[:len(whole)-len(name)]
+		row[0] = join(indent + short(name, max(left, minName)-span(indent)))
 	}
 }
 
 // fit makes the table as narrow as its width, as far as possible: it leaves out columns without a value, uses short
 // headers, and shortens the widest texts.
-func (g *grid) fit() {
-	if g.width == 0 || g.span() <= g.width {
+func (t *table) fit() {
+	if t.width == 0 || t.span() <= t.width {
 		return
 	}
-	for i := len(g.columns) - 1; i > 0; i-- {
-		if g.empty(i) {
-			g.removeAt(i)
+	for i := len(t.columns) - 1; i > 0; i-- {
+		if t.empty(i) {
+			t.removeAt(i)
 		}
 	}
-	if g.span() <= g.width {
+	if t.span() <= t.width {
 		return
 	}
-	g.columns = shortHeaders(g.columns)
-	spans := g.spans()
-	for excess := g.span() - g.width; excess > 0; excess-- {
-		widest := g.widest(spans)
+	t.shortHeaders()
+	spans := t.spans()
+	for excess := t.span() - t.width; excess > 0; excess-- {
+		widest := t.widest(spans)
 		if widest < 0 {
 			return
 		}
 		spans[widest]--
 	}
-	for _, row := range g.rows {
-		for i, c := range g.columns {
+	for _, row := range t.rows {
+		for i, c := range t.columns {
 			if !c.right && !c.whole {
-				row[i] = short(row[i], spans[i])
+				row[i] = row[i].shortened(spans[i])
 			}
 		}
 	}
 }
 
 // widest is the index of the widest column that can be shortened; -1 if there is none.
-func (g *grid) widest(spans []int) int {
+func (t *table) widest(spans []int) int {
 	widest := -1
-	for i, c := range g.columns {
+	for i, c := range t.columns {
 		if c.right || c.whole || spans[i] <= max(minText, span(c.header)) {
 			continue
 		}
@@ -165,108 +146,75 @@ func (g *grid) widest(spans []int) int {
 const minText = 10
 
 // spans are the widths of the columns.
-func (g *grid) spans() []int {
-	out := make([]int, len(g.columns))
-	for i, c := range g.columns {
+func (t *table) spans() []int {
+	out := make([]int, len(t.columns))
+	for i, c := range t.columns {
 		out[i] = span(c.header)
-		for _, row := range g.rows {
-			out[i] = max(out[i], span(row[i]))
+		for _, row := range t.rows {
+			out[i] = max(out[i], row[i].width())
 		}
 	}
 	return out
 }
 
 // span is the width of the table.
-func (g *grid) span() int {
+func (t *table) span() int {
 	out := -len(gap)
-	for _, n := range g.spans() {
+	for _, n := range t.spans() {
 		out += n + len(gap)
 	}
 	return out
 }
 
+// shortHeaders replaces the headers by the short ones.
+func (t *table) shortHeaders() {
+	t.columns = slices.Clone(t.columns)
+	for i, c := range t.columns {
+		t.columns[i].header = cmp.Or(c.short, c.header)
+	}
+}
+
 // lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
 // columns, none at the end.
-func (g *grid) lines() ([]string, error) {
-	var b strings.Builder
-	var header []string
-	var align []tw.Align
-	for _, c := range g.columns {
-		header, align = append(header, c.header), append(align, tw.AlignLeft)
-		if c.right {
-			align[len(align)-1] = tw.AlignRight
+func (t *table) lines(r renderer) []string {
+	var out []string
+	spans := t.spans()
+	add := func(cells []phrase) {
+		var b strings.Builder
+		for i, cell := range cells {
+			blanks, shown := strings.Repeat(" ", spans[i]-cell.width()), r.phrase(cell)
+			switch {
+			case t.columns[i].right:
+				b.WriteString(blanks + shown + gap)
+			case shown != renderer{}.phrase(cell):
+				b.WriteString(shown + blanks + gap + reset) // no colour continues in the next column
+			default:
+				b.WriteString(shown + blanks + gap)
+			}
 		}
+		out = append(out, strings.TrimRight(b.String(), " "))
 	}
-	cells := tw.CellConfig{
-		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
-		Alignment:  tw.CellAlignment{PerColumn: align},
-		Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: gap, Overwrite: true}},
+	if t.headed {
+		var headers []phrase
+		for _, c := range t.columns {
+			headers = append(headers, join(c.header))
+		}
+		add(headers)
 	}
-	table := tablewriter.NewTable(&b,
-		tablewriter.WithEastAsian(tw.Off), // as in span: the widths do not depend on LANG
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone,
-			Settings: tw.Settings{
-				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off, ShowHeader: tw.Off},
-				Lines:      tw.Lines{ShowHeaderLine: tw.Off, ShowTop: tw.Off, ShowBottom: tw.Off},
-			},
-		})),
-		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells}),
-	)
-	table.Header(header)
-	if err := errors.Join(table.Bulk(g.rows), table.Render()); err != nil {
-		return nil, err
+	for i, row := range t.rows {
+		if title := t.titles[i]; title != nil {
+			out = append(out, r.phrase(title))
+		}
+		add(row)
 	}
-	out := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	if len(out) != 1+len(g.rows) {
-		return nil, fmt.Errorf("laying out a table: %d rows became %d lines", len(g.rows), len(out))
-	}
-	for i, line := range out {
-		out[i] = strings.TrimRight(line, " ")
-	}
-	if !g.headed {
-		out = out[1:]
-	}
-	return out, nil
+	return out
 }
+
+// gap separates two columns.
+const gap = "  "
 
 // none is a cell without a number.
 const none = "-"
 
 // minName is the least width of names: that of their header. A name of up to wholeName is shortened last.
 const minName, wholeName = len("BUNDLEDEPLOYMENT"), 40
-
-// shortHeaders returns columns with their short headers.
-func shortHeaders(list []column) []column {
-	out := slices.Clone(list)
-	for i, c := range out {
-		out[i].header = cmp.Or(c.short, c.header)
-	}
-	return out
-}
-
-// rows returns the lines of a table. If it could not be laid out, they are empty and the document has the error.
-func (t text) rows(g grid) []string {
-	lines, err := g.lines()
-	if err != nil {
-		*t.failed = errors.Join(*t.failed, err)
-		return make([]string, 1+len(g.rows))
-	}
-	return lines
-}
-
-// table writes a table and an empty line.
-func (t text) table(g grid) { t.line(strings.Join(t.rows(g), "\n") + "\n") }
-
-// begin shortens a list of words to n columns. It keeps the beginning.
-func begin(s string, n int) string {
-	if span(s) <= n {
-		return s
-	}
-	for i := strings.LastIndex(s, ", "); i >= 0; i = strings.LastIndex(s[:i], ", ") {
-		if span(s[:i])+len(", …") <= n {
-			return s[:i] + ", …"
-		}
-	}
-	return "…"
-}

@@ -11,45 +11,42 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// head begins a document with its source.
-func (t text) head(title string, s report.Source, takenAt string) {
-	if !t.NoHeaders {
-		t.readFrom(title, s, takenAt)
-		t.line("")
-	}
+// head adds the source of a document as a section.
+func head(l *layout, title string, s report.Source, takenAt string) {
+	readFrom(l, title, s, takenAt)
+	l.end()
 }
 
-// readFrom shows the source, its time and its versions.
-func (t text) readFrom(title string, s report.Source, takenAt string) {
-	if t.NoHeaders {
+// readFrom adds the source, its time and its versions.
+func readFrom(l *layout, title string, s report.Source, takenAt string) {
+	if l.NoHeaders {
 		return
 	}
-	what := digest.Title(&s)
+	what := bold(title + digest.Title(&s))
 	facts := nonEmpty(digest.Worded("taken at", takenAt), digest.Worded("Kubernetes", s.KubernetesVersion),
 		digest.FleetVersion(s.FleetVersions))
 	if takenAt == "" && len(facts) > 0 {
 		facts[0] = "with " + facts[0]
 	}
-	line := t.bold(title + printable(what))
-	switch about := printable(strings.Join(facts, ", ")); {
-	case about == "":
-	case t.Width <= 0 || span(title+printable(what))+1+span(about) <= t.columns():
-		line += " " + t.faint(about)
+	about := faint(strings.Join(facts, ", "))
+	switch oneLine := join(what, " ", about); {
+	case len(about) == 0:
+		l.line(what)
+	case l.Width <= 0 || oneLine.width() <= l.columns():
+		l.line(oneLine)
 	default:
-		for _, l := range t.lines(about, 0, 0) {
-			line += "\n" + t.faint(l)
-		}
+		l.line(what)
+		l.paint("", dim, about.text())
 	}
-	t.line(line)
 }
 
 // clustersRead lists the clusters that were read in addition to the source.
-func (t text) clustersRead(clusters []report.ClusterSource) {
+func clustersRead(l *layout, clusters []report.ClusterSource) {
 	if len(clusters) == 0 {
 		return
 	}
-	t.line(t.bold("CLUSTERS READ"))
-	listed(t, "  ", clusters, "", func(c report.ClusterSource) {
+	l.title("CLUSTERS READ")
+	listed(l, "  ", clusters, "", func(c report.ClusterSource) {
 		facts := []string{c.Cluster, digest.Worded("Kubernetes", c.KubernetesVersion)}
 		if c.Cluster == c.Name {
 			facts[0] = ""
@@ -60,42 +57,43 @@ func (t text) clustersRead(clusters []report.ClusterSource) {
 		case "snapshot":
 			facts = append(facts, "snapshot "+c.Path, digest.Worded("taken at", c.TakenAt))
 		}
-		t.linef("  %s %s", printable(c.Name), t.faint(printable(strings.Join(nonEmpty(facts...), ", "))))
+		l.line("  ", c.Name, " ", faint(strings.Join(nonEmpty(facts...), ", ")))
 	})
-	t.line("")
+	l.end()
 }
 
-// notRead shows what could not be read, before the results that depend on it.
-func (t text) notRead(gaps []report.Gap, notes []string) {
+// notRead adds what could not be read, before the results that depend on it, and notes.
+func notRead(l *layout, gaps []report.Gap, notes []string) {
 	if len(gaps) > 0 {
-		t.line(t.bold("NOT READ"))
+		l.title("NOT READ")
 		all := gaps
-		if !t.wide {
+		if !l.wide {
 			all = joined(gaps)
 		}
-		listed(t, "  ", all, "", func(g report.Gap) {
+		listed(l, "  ", all, "", func(g report.Gap) {
 			why := strings.TrimSuffix(g.Why(), ".")
-			t.wrapped("  ", fmt.Sprintf("%s: %s. %s.", digest.What(&g), why, sentence(g.Effect)))
+			l.say("  ", fmt.Sprintf("%s: %s. %s.", digest.What(&g), why, sentence(g.Effect)))
 		})
-		forbidden := func(g report.Gap) bool { return g.Reason == "Forbidden" }
-		if slices.ContainsFunc(gaps, forbidden) && t.PrintRole != "" {
-			t.linef("  %s %s prints a role that permits reading it", t.faint("→"), printable(t.PrintRole))
+		if l.PrintRole != "" && slices.ContainsFunc(gaps, forbidden) {
+			l.line("  ", arrow, l.PrintRole, " prints a role that permits reading it")
 		}
-		t.line("")
+		l.end()
 	}
 	if len(notes) > 0 {
-		t.line(t.bold("NOTES"))
-		t.sentences("  ", notes...)
-		t.line("")
+		l.title("NOTES")
+		l.sentences("  ", notes...)
+		l.end()
 	}
 }
+
+func forbidden(g report.Gap) bool { return g.Reason == "Forbidden" }
 
 // joined joins the gaps with the same reason and effect. The message of a server names the kind, so gaps that are
 // forbidden have the same reason without it.
 func joined(gaps []report.Gap) []report.Gap {
 	same := func(g report.Gap) report.Gap {
 		g.What = ""
-		if g.Reason == "Forbidden" {
+		if forbidden(g) {
 			g.Detail = ""
 		}
 		return g
@@ -114,3 +112,34 @@ func joined(gaps []report.Gap) []report.Gap {
 
 // maxJoined is the number of gaps that a joined gap names.
 const maxJoined = 5
+
+// problem adds the severity, the code and the message of a finding or of an item of a preflight.
+func problem(l *layout, s report.Severity, code, message string) {
+	l.hang(len(inset), message, "  ", padded(string(s)), " ", code, "  ")
+}
+
+// remedies adds ways to proceed: each command with its effect below it, or a sentence. A command is not wrapped, so
+// that it can be copied. An effect that was shown is not repeated.
+func remedies(l *layout, indent string, remedies []report.Remedy) {
+	rest := indent + "  "
+	for _, r := range remedies {
+		effect := r.Text
+		if len(remedies) > 1 || r.Command != "" {
+			if l.said[r.Text] {
+				effect = ""
+			}
+			l.said[r.Text] = true
+		}
+		if r.Command != "" {
+			l.line(indent, faint("→ "), r.Command)
+			l.paint(rest, dim, effect)
+		} else if effect != "" {
+			l.hang(len(rest), effect, indent, faint("→ "))
+		}
+	}
+}
+
+// sameRemedies reports whether remedies are shown alike: findings with different codes have different addresses.
+func sameRemedies(x, y []report.Remedy) bool {
+	return slices.EqualFunc(x, y, func(a, b report.Remedy) bool { return a.Command == b.Command && a.Text == b.Text })
+}

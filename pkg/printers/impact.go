@@ -14,33 +14,34 @@ import (
 
 // Impact lays out an impact report. Its names are the bundle deployments that lose objects.
 func Impact(d *report.Impact, o Options) Document {
-	return Document{o, d, d.Deletions, func(t text) { t.impact(d) }, func(t text) {
+	return Document{o, d, d.Deletions, func(l *layout) { impact(l, d) }, func() (out []string) {
 		for _, x := range d.Deletions {
 			for _, c := range x.Clusters {
 				for _, bd := range c.BundleDeployments {
 					if bd.Result == report.ImpactRemoves || bd.Result == report.ImpactMayRemove {
-						t.name(bd.Namespace, bundleDeployment, bd.Name)
+						out = append(out, argument(bd.Namespace, bundleDeployment, bd.Name))
 					}
 				}
 			}
 		}
+		return out
 	}}
 }
 
-func (t text) impact(d *report.Impact) {
+func impact(l *layout, d *report.Impact) {
 	for _, x := range d.Deletions {
-		t.painted("", bold, answer(&x)+".")
+		l.paint("", strong, answer(&x)+".")
 	}
-	t.line("")
-	t.head("Impact in ", d.Source, d.TakenAt)
-	t.clustersRead(d.Source.Clusters)
-	t.notRead(d.Gaps, d.Notes)
+	l.end()
+	head(l, "Impact in ", d.Source, d.TakenAt)
+	clustersRead(l, d.Source.Clusters)
+	notRead(l, d.Gaps, d.Notes)
 	for i := range d.Deletions {
-		t.deletion(&d.Deletions[i], len(d.Deletions) > 1)
+		deletion(l, &d.Deletions[i], len(d.Deletions) > 1)
 	}
 	unknown := func(x report.Deletion) bool { return x.Summary.Unknown > 0 }
 	if slices.ContainsFunc(d.Deletions, unknown) {
-		t.suggest(t.ReadClusters)
+		l.suggest(l.ReadClusters)
 	}
 }
 
@@ -125,24 +126,24 @@ func amongThem(l report.Losses) string {
 	}
 }
 
-func (t text) deletion(d *report.Deletion, named bool) {
+func deletion(l *layout, d *report.Deletion, named bool) {
 	if named {
-		t.line(t.bold(printable(deletionName(d))))
+		l.title(deletionName(d))
 	}
 	for _, ns := range d.Namespaces {
-		t.wrapped("", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
-		t.list("claims in it", texts(ns.PersistentVolumeClaims, removedObject))
+		l.say("", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
+		l.list("      ", faint("claims in it"), texts(ns.PersistentVolumeClaims, removedObject))
 		if len(ns.BundleDeployments) > 0 {
-			t.wrapped("  ", "Other bundle deployments have objects in it: "+t.some(ns.BundleDeployments)+".")
+			l.say("  ", "Other bundle deployments have objects in it: "+some(l, ns.BundleDeployments)+".")
 		}
 	}
-	t.sentences("", d.Notes...)
+	l.sentences("", d.Notes...)
 	if len(d.Namespaces)+len(d.Notes) > 0 {
-		t.line("")
+		l.end()
 	}
 	groups := folded(d.Clusters)
-	t.impactTable(groups)
-	listed(t, "", groups, " groups of clusters", t.clusterImpact)
+	impactTable(l, groups)
+	listed(l, "", groups, " groups of clusters", func(g []report.ClusterImpact) { clusterImpact(l, g) })
 }
 
 // folded groups the clusters with equal results.
@@ -165,11 +166,11 @@ var impactResults = []report.ImpactResult{report.ImpactRemoves, report.ImpactMay
 
 func impactOrder(r report.ImpactResult) int { return slices.Index(impactResults, r) }
 
-func (t text) impactTable(groups [][]report.ClusterImpact) {
+func impactTable(l *layout, groups [][]report.ClusterImpact) {
 	if len(groups) == 0 {
 		return
 	}
-	g := t.grid([]column{
+	t := newTable(l, []column{
 		{header: "CLUSTER"},
 		{header: "RESULT", whole: true},
 		{header: "REMOVED", right: true},
@@ -185,51 +186,54 @@ func (t text) impactTable(groups [][]report.ClusterImpact) {
 		if n := len(group); n > 1 {
 			name += fmt.Sprintf(" and %d more", n-1)
 		}
-		row := []string{printable(name), t.word(string(c.Result))}
+		row := []phrase{join(name), word(string(c.Result))}
 		for _, n := range []int{c.Removed, c.CustomResourceDefinitions, c.CustomResources, c.PersistentVolumeClaims,
 			c.Namespaces, c.Kept} {
-			row = append(row, fmt.Sprint(n))
+			row = append(row, join(n))
 		}
 		switch {
 		case c.Result == report.ImpactUnknown:
-			copy(row[2:], []string{"?", "?", "?", "?", "?", "?"})
+			for i := range row[2:] {
+				row[2+i] = join("?")
+			}
 		case c.Uncounted > 0 && c.Uncounted == c.CustomResourceDefinitions:
-			row[4] = "?"
+			row[4] = join("?")
 		case c.Uncounted > 0:
-			row[4] += "+?"
+			row[4] = join(row[4], "+?")
 		}
-		g.rows = append(g.rows, row)
+		t.add(row...)
 	}
-	g.fit()
-	t.table(g)
+	t.fit()
+	l.add(t)
+	l.end()
 }
 
-func (t text) clusterImpact(group []report.ClusterImpact) {
+func clusterImpact(l *layout, group []report.ClusterImpact) {
 	c := group[0]
-	if c.Result == report.ImpactNothing && t.limits() {
+	if c.Result == report.ImpactNothing && l.limits() {
 		return
 	}
 	names := texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
-	t.painted("", bold, t.some(names))
+	l.paint("", strong, some(l, names))
 	bds := slices.Clone(c.BundleDeployments)
 	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int {
 		return impactOrder(x.Result) - impactOrder(y.Result)
 	})
-	listed(t, "  ", bds, " bundle deployments", t.deploymentImpact)
-	t.line("")
+	listed(l, "  ", bds, " bundle deployments", func(d report.DeploymentImpact) { deploymentImpact(l, d) })
+	l.end()
 }
 
-func (t text) deploymentImpact(d report.DeploymentImpact) {
-	t.linef("  %s %s", printable(d.Name), t.word(string(d.Result)))
+func deploymentImpact(l *layout, d report.DeploymentImpact) {
+	l.line("  ", d.Name, " ", word(string(d.Result)))
 	if len(d.Releases) == 0 {
-		t.sentences("    ", d.Message)
+		l.sentences("    ", d.Message)
 	}
 	if r := d.Reported; r != nil {
-		t.wrapped("    ", reportedObjects(r))
+		l.say("    ", reportedObjects(r))
 	}
-	t.sentences("    ", d.Notes...)
+	l.sentences("    ", d.Notes...)
 	for _, r := range d.Releases {
-		t.releaseImpact(r)
+		releaseImpact(l, r)
 	}
 }
 
@@ -261,30 +265,30 @@ func refName(r object.Ref) string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-func (t text) releaseImpact(r report.ReleaseImpact) {
+func releaseImpact(l *layout, r report.ReleaseImpact) {
 	what := fmt.Sprintf("release %s: %s", r.Release, r.Message)
 	if r.When == "GarbageCollection" {
 		what += ", in a later garbage collection"
 	}
-	t.wrapped("    ", what+".")
+	l.say("    ", what+".")
 	removed := slices.Clone(r.Removed)
 	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
-	t.list("removes", texts(removed, removedObject))
+	l.list("      ", faint("removes"), texts(removed, removedObject))
 	var kept []string
 	for _, k := range r.Kept {
 		if why := keptReasons[k.Reason]; why != "" {
 			kept = append(kept, refName(k.Ref)+": "+why)
 		}
 	}
-	t.list("keeps", kept)
+	l.list("      ", faint("keeps"), kept)
 	for _, k := range r.Kept { // KEPT counts only objects of the release
 		if k.Reason == report.KeptNamespace {
-			t.wrapped("      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
+			l.say("      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
 		}
 	}
-	t.list("no longer exists", texts(r.Absent, refName))
-	t.list("hooks", texts(r.Hooks, hook))
-	t.sentences("      ", r.Notes...)
+	l.list("      ", faint("no longer exists"), texts(r.Absent, refName))
+	l.list("      ", faint("hooks"), texts(r.Hooks, hook))
+	l.sentences("      ", r.Notes...)
 }
 
 func hook(h report.HookImpact) string {
@@ -303,16 +307,6 @@ var keptReasons = map[string]string{
 	"Hook":           "the manifest has helm.sh/hook",
 	"KeepResources":  "nothing of the release is deleted",
 	"ClaimTemplate":  "claims of a StatefulSet stay",
-}
-
-// list writes objects below a heading, one per line.
-func (t text) list(heading string, all []string) {
-	if len(all) == 0 {
-		return
-	}
-	t.line("      " + t.faint(heading))
-	const indent = "        "
-	listed(t, indent, all, "", func(s string) { t.line(indent + t.block(s, 8, 10)) })
 }
 
 // hazard orders removed objects: those whose deletion loses most come first.

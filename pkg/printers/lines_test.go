@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/clipperhouse/displaywidth"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -22,7 +22,7 @@ func TestLines(t *testing.T) {
 		"latin": {"letters", 7}, "wide": {"文字列", 6}, "combining": {"e\u0301e\u0301e\u0301", 3},
 	} {
 		word := tc.word
-		got := text{}.lines(strings.Repeat(word+" ", 100), 17, 10)
+		got := renderer{columns: width}.wrapped(wordsOf(strings.Repeat(word+" ", 100)), 17, 10)
 		if strings.Join(got, " ") != strings.TrimSpace(strings.Repeat(word+" ", 100)) {
 			t.Errorf("%s: words were lost: %q", name, got)
 		}
@@ -31,7 +31,7 @@ func TestLines(t *testing.T) {
 			if i == 0 {
 				at = 17
 			}
-			end := at + twwidth.WidthWithOptions(line, twwidth.Options{})
+			end := at + displaywidth.String(line)
 			if next := end + 1 + tc.columns; end > width || next <= width {
 				t.Errorf("%s: line %d ends at column %d of %d, with the next word at %d", name, i, end, width, next)
 			}
@@ -70,13 +70,15 @@ func TestFontOfEastAsia(t *testing.T) {
 		var b bytes.Buffer
 		a := &report.Audit{BundleDeployments: []report.BundleDeployment{{Name: strings.Repeat("long-", 10)},
 			{Name: "short"}}}
-		text{out: &b}.deployments(a)
+		l := &layout{}
+		deployments(l, a)
+		b.WriteString(l.renderer().document(l.sections))
 		return b.String()
 	}
 	without := show()
-	before := twwidth.IsEastAsian()
-	defer twwidth.SetEastAsian(before)
-	twwidth.SetEastAsian(true) // as tablewriter does if LANG is ja_JP
+	before := displaywidth.DefaultOptions
+	defer func() { displaywidth.DefaultOptions = before }()
+	displaywidth.DefaultOptions.EastAsianWidth = true // as a program does if LANG is ja_JP
 	if with := show(); with != without {
 		t.Errorf("without the locale:\n%s\nwith the locale:\n%s", without, with)
 	}

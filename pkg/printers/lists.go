@@ -9,36 +9,64 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// maxShown is the number of similar entries that are shown without -o wide or --all.
-const maxShown = 10
+const (
+	// maxShown is the number of similar entries that are shown without -o wide or --all.
+	maxShown = 10
+	// maxRepeated is the number of findings that are shown if many bundles have the same one.
+	maxRepeated = 3
+)
+
+// The texts write numbers and names as the other formats do.
+var (
+	plural, fraction = report.Plural, digest.Fraction
+	tally, nonEmpty  = digest.Tally, digest.NonEmpty
+	first            = digest.First
+)
 
 // limits reports whether lists are limited.
-func (t text) limits() bool { return !t.wide && !t.All }
+func (l *layout) limits() bool { return !l.wide && !l.All }
 
-// limited returns the elements of a list that are shown: without -o wide or --all, at most maxShown.
-func limited[T any](t text, list []T) []T {
-	if !t.limits() {
-		return list
+// most is the number of elements of a list that are shown: with -o wide or --all, all of them.
+func (l *layout) most(n, all int) int {
+	if !l.limits() {
+		return all
 	}
-	return list[:min(len(list), maxShown)]
+	return min(n, all)
 }
 
+// limited returns the elements of a list that are shown: without -o wide or --all, at most maxShown.
+func limited[T any](l *layout, list []T) []T { return list[:l.most(maxShown, len(list))] }
+
 // listed shows the elements of a list, at most maxShown without -o wide or --all, and counts the others.
-func listed[T any](t text, indent string, list []T, others string, show func(T)) {
-	shown := limited(t, list)
+func listed[T any](l *layout, indent string, list []T, others string, show func(T)) {
+	shown := limited(l, list)
 	for _, x := range shown {
 		show(x)
 	}
-	t.more(indent, len(list)-len(shown), others)
+	l.more(indent, len(list)-len(shown), others)
 }
 
-// more writes the number of elements that are not shown, if there are any.
-func (t text) more(indent string, n int, of string) {
+// more adds the number of elements that are not shown, if there are any.
+func (l *layout) more(indent string, n int, of string) {
 	if n > 0 {
-		t.line(indent + t.faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
+		l.line(indent, faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
 	}
+}
+
+// some lists names, at most maxShown without -o wide.
+func some(l *layout, names []string) string { return first(names, l.most(maxShown, len(names))) }
+
+// list adds texts below a heading, one per line, if there are any.
+func (l *layout) list(indent string, heading phrase, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	l.line(indent, heading)
+	indent += "  "
+	listed(l, indent, all, "", func(s string) { l.hang(len(indent)+2, s, indent) })
 }
 
 // grouped returns the elements of a list in groups with the same key, in the order of their first elements.
@@ -56,12 +84,27 @@ func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
 	return out
 }
 
+// chunks splits a list into runs of neighbours with the same key.
+func chunks[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for begin, end := 0, 1; begin < len(list); end++ {
+			if end < len(list) && key(list[end]) == key(list[begin]) {
+				continue
+			}
+			if !yield(list[begin:end]) {
+				return
+			}
+			begin = end
+		}
+	}
+}
+
 // problemsFirst returns the elements of a list in the order of the table: those with the highest severity first,
 // otherwise in the order of the document. The wide table has the order of the document, and so has the table in the
 // order that the user chose.
-func problemsFirst[T any](t text, list []T, severity func(T) int) []T {
+func problemsFirst[T any](l *layout, list []T, severity func(T) int) []T {
 	out := slices.Clone(list)
-	if !t.wide && !t.Sorted {
+	if !l.wide && !l.Sorted {
 		slices.SortStableFunc(out, func(x, y T) int { return severity(y) - severity(x) })
 	}
 	return out
@@ -73,20 +116,6 @@ func alike(parts ...any) string {
 	return string(raw)
 }
 
-// chunks splits a list into runs of neighbours that belong together.
-func chunks[T any](list []T, together func(x, y T) bool) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for begin, end := 0, 1; begin < len(list); end++ {
-			if end == len(list) || !together(list[begin], list[end]) {
-				if !yield(list[begin:end]) {
-					return
-				}
-				begin = end
-			}
-		}
-	}
-}
-
 // texts returns a text for each element of a list.
 func texts[T any](list []T, text func(T) string) []string {
 	out := make([]string, len(list))
@@ -94,36 +123,6 @@ func texts[T any](list []T, text func(T) string) []string {
 		out[i] = text(x)
 	}
 	return out
-}
-
-// first lists the first names, and counts the others.
-var first = digest.First
-
-// them is the pronoun for n objects.
-func them(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
-}
-
-// tally is a number with the words for it, and nonEmpty leaves out those without a number.
-var tally, nonEmpty = digest.Tally, digest.NonEmpty
-
-// maxRepeated is the number of findings that are shown if many bundles have the same one.
-const maxRepeated = 3
-
-// some lists names, at most maxShown without -o wide.
-func (t text) some(names []string) string {
-	return first(names, len(limited(t, names)))
-}
-
-// most is the number of elements of a list that are shown: with -o wide or --all, all of them.
-func (t text) most(n, all int) int {
-	if !t.limits() {
-		return all
-	}
-	return min(n, all)
 }
 
 func count[T any](list []T, of func(T) bool) int {
@@ -136,12 +135,10 @@ func count[T any](list []T, of func(T) bool) int {
 	return n
 }
 
-// section writes lines below a title, and then an empty line; nothing without lines.
-func (t text) section(title string, lines []string) {
-	if len(lines) == 0 {
-		return
+// them is the pronoun for n objects.
+func them(n int) string {
+	if n == 1 {
+		return "it"
 	}
-	t.line(t.bold(title))
-	listed(t, "  ", lines, "", func(line string) { t.line("  " + t.block(line, 2, 4)) })
-	t.line("")
+	return "them"
 }

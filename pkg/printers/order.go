@@ -17,13 +17,13 @@ import (
 type rows struct{ shown, unread, well []report.BundleDeployment }
 
 // ordered returns the rows of the table. With --all, it shows all bundle deployments.
-func (t text) ordered(a *report.Audit) rows {
+func ordered(l *layout, a *report.Audit) rows {
 	var r rows
 	problem := withProblems(a.Findings)
 	rank := map[string]int{} // of clusters
 	for _, bd := range a.BundleDeployments {
 		switch {
-		case !t.All && wellElsewhere(&bd) && !problem(bd):
+		case !l.All && wellElsewhere(&bd) && !problem(bd):
 			r.unread = append(r.unread, bd)
 			continue
 		case !onOtherCluster(bd) && (problem(bd) || bd.State != report.Ready):
@@ -34,12 +34,12 @@ func (t text) ordered(a *report.Audit) rows {
 		r.shown = append(r.shown, bd)
 	}
 	well := func(bd report.BundleDeployment) bool { return asReported(&bd) && !problem(bd) }
-	if count(r.shown, well) > maxShown && !t.All {
+	if count(r.shown, well) > maxShown && !l.All {
 		all := r.shown
 		r.shown = slices.DeleteFunc(slices.Clone(all), well)
 		r.well = slices.DeleteFunc(all, func(bd report.BundleDeployment) bool { return !well(bd) })
 	}
-	if t.Sorted {
+	if l.Sorted {
 		return r
 	}
 	place := map[string]int{} // of clusters that have the same rank
@@ -48,7 +48,7 @@ func (t text) ordered(a *report.Audit) rows {
 			place[bd.Cluster] = len(place)
 		}
 	}
-	r.shown = problemsFirst(t, r.shown, func(bd report.BundleDeployment) int {
+	r.shown = problemsFirst(l, r.shown, func(bd report.BundleDeployment) int {
 		if bd.State == report.Ready && !problem(bd) {
 			return 0
 		}
@@ -102,17 +102,17 @@ func asReported(bd *report.BundleDeployment) bool {
 
 // notShown ends the table. It explains why bundle deployments have no result, and counts those that the table does not
 // show. named is true if the lines of clusters say which of these were not read.
-func (t text) notShown(r rows, named bool) {
+func notShown(l *layout, r rows, named bool) {
 	reasons := reasonsOf(r.shown)
 	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
 	unread := reasons[digest.ClusterNotRead] > 0
 	delete(reasons, digest.ClusterNotRead)
-	t.noResult(reasons)
+	noResult(l, reasons)
 	if unread && !named {
-		t.wrapped("", "?: the cluster of the bundle deployment was not read.")
+		l.say("", "?: the cluster of the bundle deployment was not read.")
 	}
 	if len(r.well) > 0 {
-		t.wellLine(r)
+		wellLine(l, r)
 	}
 	if len(r.unread) > 0 {
 		other := ""
@@ -123,13 +123,13 @@ func (t text) notShown(r rows, named bool) {
 		if stale > 0 {
 			old = fmt.Sprintf(", for %d in a status that is old", stale)
 		}
-		t.wrapped("", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (--all shows them).",
+		l.say("", fmt.Sprintf("Not read: %s on %s. Fleet reports Ready for all of them%s (--all shows them).",
 			plural(len(r.unread), other+"bundle deployment"), plural(clustersOf(r.unread), "cluster"), old))
 	}
 	if unread || len(r.unread) > 0 {
-		t.suggest(t.ReadClusters)
+		l.suggest(l.ReadClusters)
 	}
-	t.line("")
+	l.end()
 }
 
 // reasonsOf counts the reasons for which bundle deployments have no result.
@@ -143,14 +143,14 @@ func reasonsOf(all []report.BundleDeployment) map[string]int {
 	return out
 }
 
-func (t text) noResult(reasons map[string]int) {
+func noResult(l *layout, reasons map[string]int) {
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		t.wrapped("", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
+		l.say("", fmt.Sprintf("?: no result for %s: %s.", plural(reasons[reason], "bundle deployment"), reason))
 	}
 }
 
 // wellLine counts the bundle deployments that the table does not show because they are well.
-func (t text) wellLine(r rows) {
+func wellLine(l *layout, r rows) {
 	other, on := "other ", ""
 	if len(r.shown) == 0 {
 		other = ""
@@ -162,7 +162,7 @@ func (t text) wellLine(r rows) {
 	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
 		reported = ""
 	}
-	t.wrapped("", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
+	l.say("", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
 		plural(len(r.well), other+"bundle deployment"), on))
 }
 

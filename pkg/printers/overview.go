@@ -4,6 +4,7 @@ package printers
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,11 +15,11 @@ import (
 
 // overviewOf reports whether an audit is shown as its first screen. Details are shown with -o wide, --all or --diff,
 // and of what the user named, unless that is many bundle deployments of several bundles.
-func (t text) overviewOf(a *report.Audit) bool {
+func overviewOf(l *layout, a *report.Audit) bool {
 	switch {
-	case t.Redrawn || t.By != "":
+	case l.Redrawn || l.By != "":
 		return true
-	case t.Diff || !t.limits():
+	case l.Diff || !l.limits():
 		return false
 	case len(a.Scope.Targets) == 0:
 		return true
@@ -32,32 +33,37 @@ func (t text) overviewOf(a *report.Audit) bool {
 // overview is the first screen of an audit: the result, the causes, the most urgent one first, and a table of what is
 // not well. On a screen, the two share the lines that the others leave, and the last line of each counts what does not
 // fit.
-func (t text) overview(a *report.Audit) {
-	t.readFrom("Audit of ", a.Source, a.TakenAt)
-	problems := digest.Problems(t.visible(a), 0)
-	t.summary(a, countsOf(problems))
-	t.gapLines(a.Gaps)
-	t.noteLines(a.Notes)
-	t.emptyLine()
-	rows, well, noun := t.rowsOf(a)
-	well += t.aside(func(t text) { t.wrapped("", digest.Heartbeats(a)) })
-	hints := t.aside(func(t text) { t.hints(a, problems) })
-	left := t.screen() - t.height(t.out.String()+well+hints) - 2 // the empty lines before the rows and the hints
-	blocks := t.headlines(a, problems, left-min(t.height(rows), left/2))
-	forRows := min(t.height(rows), max(left-t.height(strings.Join(blocks, "")), left/2))
-	if shown := t.someProblems(blocks, len(problems), left-forRows); shown != "" {
-		t.out.WriteString(shown)
-		t.emptyLine()
-		left -= t.height(shown)
+func overview(l *layout, a *report.Audit) {
+	readFrom(l, "Audit of ", a.Source, a.TakenAt)
+	problems := digest.Problems(visibleIn(l, a), 0)
+	summary(l, a, countsOf(problems))
+	gapLines(l, a.Gaps)
+	noteLines(l, a.Notes)
+	l.end()
+	rows, noun := rowsOf(l, a)
+	well := l.aside(func(l *layout) {
+		if !ofOneCluster(l, a) {
+			wellSpreads(l, a)
+		}
+		l.say("", digest.Heartbeats(a))
+	})
+	hinted := l.aside(func(l *layout) { hints(l, a, problems) })
+	r := l.renderer()
+	fixed := r.height(l.sections...) + r.height(well...) + r.height(hinted...)
+	left := l.screen() - fixed - 3 // the empty lines before the problems, the rows and the hints
+	blocks := headlines(l, a, problems, left-min(r.height(rows...), left/2))
+	forRows := min(r.height(rows...), max(left-r.height(blocks), left/2))
+	if shown := someProblems(r, blocks, len(problems), left-forRows); len(shown) > 0 {
+		l.addAll(shown)
+		l.end()
+		left -= r.height(shown)
 	}
-	if rows != "" && left > 0 {
-		t.out.WriteString(page(rows, t.columns(), left, noun))
+	if len(rows) > 0 && left > 0 {
+		l.add(excerpt{sections: rows, most: left, noun: noun})
 	}
-	t.out.WriteString(well)
-	if hints != "" {
-		t.emptyLine()
-	}
-	t.out.WriteString(hints)
+	l.addAll(well...)
+	l.end()
+	l.addAll(hinted...)
 }
 
 // countsOf counts problems by the severities that they are shown with.
@@ -69,113 +75,163 @@ func countsOf(problems []*digest.Problem) report.FindingCounts {
 	return report.FindingCounts{Error: of[report.Error], Warning: of[report.Warning], Info: of[report.Info]}
 }
 
-// rowsOf is the table of what is not well, the line that counts the others, and what a line of the table is called: the
-// table of the bundle deployments or, on several clusters, of their bundles.
-func (t text) rowsOf(a *report.Audit) (rows, well, noun string) {
-	if t.By == "" && clustersOf(a.BundleDeployments) <= 1 {
-		rows = strings.TrimRight(t.aside(func(t text) { t.deployments(a) }), "\n")
-		return strings.TrimPrefix(rows+"\n", "\n"), "", "more line"
+// ofOneCluster reports whether the overview has the table of bundle deployments, and not one of their bundles, clusters
+// or GitRepos.
+func ofOneCluster(l *layout, a *report.Audit) bool {
+	return l.By == "" && clustersOf(a.BundleDeployments) <= 1
+}
+
+// rowsOf is the table of what is not well, and what a line of the table is called.
+func rowsOf(l *layout, a *report.Audit) (rows [][]block, noun string) {
+	if ofOneCluster(l, a) {
+		return l.aside(func(l *layout) { deployments(l, a) }), "more line"
 	}
-	by := levelOf(t.By)
-	rows, well = t.spreads(a, by)
-	return rows, well, "more " + by.kind
+	return l.aside(func(l *layout) { spreads(l, a) }), "more " + levelOf(l.By).kind
 }
 
 // headlines lays out problems, each in at most maxProblem lines. On a screen, the last ones have one line if there is
 // no room for more, and those that cannot fit are left out.
-func (t text) headlines(a *report.Audit, problems []*digest.Problem, room int) []string {
+func headlines(l *layout, a *report.Audit, problems []*digest.Problem, room int) []block {
 	names := digest.NewHeadlines(a)
-	shown := problems[:min(len(problems), t.screen())]
-	blocks := texts(shown, func(p *digest.Problem) string { return t.headline(names, p, maxProblem) })
-	for i := len(blocks) - 1; i >= 0 && t.height(strings.Join(blocks, "")) > room; i-- {
-		blocks[i] = t.headline(names, shown[i], 1)
+	shown := problems[:min(len(problems), l.screen())]
+	blocks := make([]block, len(shown))
+	for i, p := range shown {
+		blocks[i] = headline(l, names, p, maxProblem)
+	}
+	for i := len(blocks) - 1; i >= 0 && l.renderer().height(blocks) > room; i-- {
+		blocks[i] = headline(l, names, shown[i], 1)
 	}
 	return blocks
 }
 
 // headline is a problem: its severity and code, what is wrong where, and the verb with which to proceed. It also says
 // what follows from it and since when it is so, if there is room; in one line, it does not say since when.
-func (t text) headline(names digest.Headlines, p *digest.Problem, most int) string {
-	before := fmt.Sprintf("%-7s %s  ", p.First().Severity, printable(p.First().Code))
+func headline(l *layout, names digest.Headlines, p *digest.Problem, most int) block {
+	f := p.First()
+	before := styled(styles[string(f.Severity)], fmt.Sprintf("%-7s %s  ", f.Severity, f.Code))
 	about, message := names.Parts(p)
-	since, step := digest.Since(p), digest.Step(p.First())
-	if t.onScreen() {
+	since, step := digest.Since(p), digest.Step(f)
+	if l.onScreen() {
 		message, since = names.Brief(message, since)
 	}
 	if most == 1 {
 		since, step = "", strings.Fields(step)[0]
 	}
-	last := t.faint("→") + " " + printable(step)
+	end := []phrase{join(arrow, step)}
+	out := paragraph{before: before, rest: before.width()}
+	out.words = shortened(l, about, message, out.rest, most, end...)
+	if since != "" {
+		end = []phrase{join(since), end[0]}
+	}
 	whole := strings.Join(nonEmpty(about, message), " ")
-	lines := t.shortened(about, message, span(before), most, last)
 	for _, longer := range []string{whole, strings.Join(nonEmpty(whole, digest.Consequences(p)), "; ")} {
-		with := t.withEnd(longer, span(before), nonEmpty(since, last))
-		if !t.onScreen() || len(with) <= most {
-			lines = with
-		}
-	}
-	return t.colour(colours[string(p.First().Severity)], before) +
-		strings.Join(lines, "\n"+strings.Repeat(" ", span(before))) + "\n"
-}
-
-// someProblems are the first problems that fit in so many lines, with a line that counts the others of all.
-func (t text) someProblems(blocks []string, all, most int) string {
-	var out strings.Builder
-	for i, block := range blocks {
-		reserved := min(1, all-i-1) // a line for those after it
-		if most -= t.height(block); most < reserved {
-			out.WriteString(t.faint("… and "+plural(all-i, "more problem")) + "\n")
-			break
-		}
-		out.WriteString(block)
-	}
-	return out.String()
-}
-
-// visible are the findings that are shown.
-func (t text) visible(a *report.Audit) []*report.Finding {
-	var out []*report.Finding
-	for i := range a.Findings {
-		if f := &a.Findings[i]; f.Severity != report.Info || t.informational(a) {
-			out = append(out, f)
+		words := append(wordsOf(longer), end...)
+		if !l.onScreen() || len(l.renderer().wrapped(words, out.rest, out.rest)) <= most {
+			out.words = words
 		}
 	}
 	return out
 }
 
+// someProblems are the first problems that fit in so many lines, with a line that counts the others of all.
+func someProblems(r renderer, blocks []block, all, most int) []block {
+	for i := range blocks {
+		reserved := min(1, all-i-1) // a line for those after it
+		if most -= r.height(blocks[i : i+1]); most < reserved {
+			return append(blocks[:i:i], paragraph{before: faint("… and " + plural(all-i, "more problem"))})
+		}
+	}
+	return blocks
+}
+
 // hints say how to proceed: each is a command with its effect.
-func (t text) hints(a *report.Audit, problems []*digest.Problem) {
+func hints(l *layout, a *report.Audit, problems []*digest.Problem) {
 	repairable := func(p *digest.Problem) bool { return slices.ContainsFunc(p.Findings, digest.Repairable) }
-	if t.Repair != "" && slices.ContainsFunc(problems, repairable) {
-		t.hint(t.Repair, "repairs what can be repaired")
+	if l.Repair != "" && slices.ContainsFunc(problems, repairable) {
+		hint(l, l.Repair, "repairs what can be repaired")
 	}
-	if t.ReadClusters != "" && slices.ContainsFunc(a.BundleDeployments, onOtherCluster) {
-		t.hint(t.ReadClusters, "also reads the other clusters")
+	if l.ReadClusters != "" && slices.ContainsFunc(a.BundleDeployments, onOtherCluster) {
+		hint(l, l.ReadClusters, "also reads the other clusters")
 	}
-	if t.PrintRole != "" && slices.ContainsFunc(a.Gaps, func(g report.Gap) bool { return g.Reason == "Forbidden" }) {
-		t.hint(t.PrintRole, "prints a role that permits reading it")
+	if l.PrintRole != "" && slices.ContainsFunc(a.Gaps, forbidden) {
+		hint(l, l.PrintRole, "prints a role that permits reading it")
 	}
-	if len(problems) > 0 && t.Again != "" {
-		t.hint(t.details(a, problems), "shows details")
+	if len(problems) > 0 && l.Again != "" {
+		hint(l, details(l, a, problems), "shows details")
 	}
 }
 
 // details is the command that shows details: those of the bundle with the first problem if there are many bundle
 // deployments, otherwise of all.
-func (t text) details(a *report.Audit, problems []*digest.Problem) string {
+func details(l *layout, a *report.Audit, problems []*digest.Problem) string {
 	of := slices.IndexFunc(problems, func(p *digest.Problem) bool { return strings.Contains(p.First().Bundle, "/") })
 	if of < 0 || len(a.BundleDeployments) <= digest.MaxDetailed {
-		return t.Again + " --all"
+		return l.Again + " --all"
 	}
 	namespace, name, _ := strings.Cut(problems[of].First().Bundle, "/")
-	return t.Details + " " + escape.Shell("bundle/"+name) + " -n " + escape.Shell(namespace)
+	return l.Details + " " + escape.Shell("bundle/"+name) + " -n " + escape.Shell(namespace)
 }
 
-// hint shows a command, and its effect if there is room for it.
-func (t text) hint(command, effect string) {
-	line := t.faint("→") + " " + printable(command)
-	if span(line)+len(gap)+span(effect) <= t.columns() {
-		line += gap + t.faint(effect)
+// hint adds a command, and its effect if there is room for it.
+func hint(l *layout, command, effect string) {
+	line := join(arrow, command)
+	if long := join(line, gap, faint(effect)); long.width() <= l.columns() {
+		line = long
 	}
-	t.line(line)
+	l.line(line)
+}
+
+const (
+	// maxGaps is the number of gaps, and of notes, that an overview names.
+	maxGaps = 3
+	// maxProblem is the number of lines that a problem, a gap or a note has in an overview.
+	maxProblem = 2
+)
+
+// onScreen reports whether the document must fit a screen. Elsewhere a program such as grep reads it: nothing is cut.
+func (l *layout) onScreen() bool { return l.Rows > 0 && (l.limits() || l.Redrawn) }
+
+// screen is the number of lines that the document may have.
+func (l *layout) screen() int {
+	if l.onScreen() {
+		return l.Rows
+	}
+	return math.MaxInt32
+}
+
+// gapLines names what could not be read, on a screen at most maxGaps of it.
+func gapLines(l *layout, gaps []report.Gap) {
+	shortLines(l, yellow, "gap", texts(joined(gaps), func(g report.Gap) string {
+		return "Not read: " + digest.What(&g) + ": " + g.Why()
+	}))
+}
+
+// noteLines adds notes as gapLines adds gaps.
+func noteLines(l *layout, notes []string) {
+	shortLines(l, plain, "note", texts(notes, func(note string) string { return "Note: " + note }))
+}
+
+// shortLines adds each text. On a screen, it adds each in at most maxProblem lines, and counts those after maxGaps.
+func shortLines(l *layout, as style, noun string, all []string) {
+	for i, s := range all {
+		if i == maxGaps && l.onScreen() {
+			l.line("… and ", plural(len(all)-i, "more "+noun), " (-o wide shows them)")
+			return
+		}
+		l.add(paragraph{words: shortened(l, "", s, 0, maxProblem), style: as})
+	}
+}
+
+// shortened returns the words of a sentence, with what stands at its end. On a screen, the sentence is shortened to so
+// many lines that begin at a column.
+func shortened(l *layout, about, message string, column, most int, end ...phrase) []phrase {
+	words := append(wordsOf(about+" "+message), end...)
+	if !l.onScreen() {
+		return words
+	}
+	about, message = escape.Line(about), escape.Line(message)
+	for n := most * l.columns(); n > 0 && len(l.renderer().wrapped(words, column, column)) > most; n-- {
+		words = append(wordsOf(within(about, message, n)), end...)
+	}
+	return words
 }

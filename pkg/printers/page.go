@@ -3,13 +3,13 @@
 package printers
 
 import (
-	"fmt"
 	"strings"
 )
 
 // Wrapped returns a text in lines of this width.
 func Wrapped(s string, columns int) string {
-	return strings.Join(text{Options: Options{Width: columns}}.lines(s, 0, len(gap)), "\n"+gap) + "\n"
+	p := paragraph{words: wordsOf(s), rest: len(gap)}
+	return renderer{columns: max(columns, minWidth)}.text([]block{p})
 }
 
 // Cut returns the beginning of a line that fits in columns.
@@ -17,28 +17,9 @@ func Cut(s string, columns int) string { return cut(s, columns) }
 
 // Page returns the first lines of a text that fit on a terminal. If not all fit, the last line of the page counts the
 // others.
-func Page(s string, columns, rows int) string { return page(s, columns, rows, "more line") }
-
-// page does what Page does. noun is what a line is called.
-func page(s string, columns, rows int, noun string) string {
-	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-	total := 0
-	for _, line := range lines {
-		total += height(line, columns)
-	}
-	if total <= rows {
-		return s
-	}
-	fit, used := 0, 1 // the last line
-	for used+height(lines[fit], columns) <= rows {
-		used += height(lines[fit], columns)
-		fit++
-	}
-	return strings.Join(append(lines[:fit:fit], fmt.Sprintf("… and %s", plural(len(lines)-fit, noun))), "\n") + "\n"
+func Page(s string, columns, rows int) string {
+	return strings.Join(page(linesOf(s), columns, rows, "more line"), "\n") + "\n"
 }
-
-// height is the number of lines that a terminal breaks a line into.
-func height(line string, columns int) int { return max(1, (span(line)+columns-1)/columns) }
 
 // Marked returns a text in which the lines that are not in the text before begin with a mark, and the others with as
 // many blanks. The width of columns and the lines of a tree may differ.

@@ -11,31 +11,33 @@ import (
 
 // Preflight lays out a preflight report. Its names are the bundle deployments with a verdict other than OK.
 func Preflight(p *report.Preflight, o Options) Document {
-	return Document{o, p, p.BundleDeployments, func(t text) { t.preflight(p) }, func(t text) {
-		for _, r := range p.BundleDeployments {
-			if r.Verdict != report.VerdictOK {
-				t.name(r.Namespace, bundleDeployment, r.Name)
-			}
-		}
-	}}
+	return Document{o, p, p.BundleDeployments, func(l *layout) { preflight(l, p) }, arguments(p.BundleDeployments,
+		func(r report.Rollout) bool { return r.Verdict != report.VerdictOK },
+		func(r report.Rollout) string { return argument(r.Namespace, bundleDeployment, r.Name) })}
 }
 
-func (t text) preflight(p *report.Preflight) {
-	t.head("Preflight of ", p.Source, p.TakenAt)
-	t.notRead(unsaid(p), p.Notes)
-	for _, r := range problemsFirst(t, p.BundleDeployments, func(r report.Rollout) int {
+func preflight(l *layout, p *report.Preflight) {
+	head(l, "Preflight of ", p.Source, p.TakenAt)
+	notRead(l, unsaid(p), p.Notes)
+	for _, r := range problemsFirst(l, p.BundleDeployments, func(r report.Rollout) int {
 		return slices.Index(verdicts, r.Verdict)
 	}) {
-		t.rollout(r)
+		rollout(l, r)
 	}
 	s := p.Summary
-	count := func(n int, verdict string) string { return t.colour(colours[verdict], tally(n, verdict)) }
-	parts := nonEmpty(count(s.Refused, "refused"), count(s.Contested, "contested"), count(s.Unknown, "unknown"),
-		count(s.OK, "ok"))
-	if len(parts) == 0 {
-		parts = []string{"nothing to deploy to this cluster"}
+	var counts []phrase
+	for _, v := range []struct {
+		n    int
+		word string
+	}{{s.Refused, "refused"}, {s.Contested, "contested"}, {s.Unknown, "unknown"}, {s.OK, "ok"}} {
+		if v.n > 0 {
+			counts = append(counts, styled(styles[v.word], tally(v.n, v.word)))
+		}
 	}
-	t.linef("%s: %s.", plural(s.BundleDeployments, "bundle deployment"), strings.Join(parts, ", "))
+	if len(counts) == 0 {
+		counts = []phrase{join("nothing to deploy to this cluster")}
+	}
+	l.line(plural(s.BundleDeployments, "bundle deployment"), ": ", joinWith(", ", counts), ".")
 }
 
 // unsaid returns the gaps whose details are not in the message of a problem, which is shown anyway.
@@ -55,17 +57,19 @@ var verdicts = []report.Verdict{report.VerdictOK, report.VerdictUnknown, report.
 var actionTitles = map[string]string{report.RolloutInstall: "installs release ",
 	report.RolloutUpgrade: "upgrades release "}
 
-// rollout shows one bundle: its verdict, the counts of its objects, and each problem.
-func (t text) rollout(r report.Rollout) {
+// rollout adds one bundle: its verdict, the counts of its objects, and each problem.
+func rollout(l *layout, r report.Rollout) {
 	name := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
-	t.linef("%s  %s", t.bold("bundle deployment "+printable(name)), t.word(strings.ToLower(string(r.Verdict))))
-	t.wrapped("  ", rolloutLine(r))
-	for items := range chunks(r.Items, func(x, y report.PreflightItem) bool {
-		return x.Rule == y.Rule && x.Severity == y.Severity
-	}) {
-		t.ruleGroup(items)
+	l.line(bold("bundle deployment "+name), "  ", word(strings.ToLower(string(r.Verdict))))
+	l.say("  ", rolloutLine(r))
+	type rule struct {
+		name     string
+		severity report.Severity
 	}
-	t.emptyLine()
+	for items := range chunks(r.Items, func(i report.PreflightItem) rule { return rule{i.Rule, i.Severity} }) {
+		ruleGroup(l, items)
+	}
+	l.end()
 }
 
 // rolloutLine describes what the rollout does, with the counts of objects.
@@ -89,18 +93,18 @@ func rolloutLine(r report.Rollout) string {
 	return sentence(title + r.Release + "; " + objects)
 }
 
-// ruleGroup shows the items of one rule, at most maxShown, and each remediation once.
-func (t text) ruleGroup(items []report.PreflightItem) {
-	shown := limited(t, items)
+// ruleGroup adds the items of one rule, at most maxShown, and each remediation once.
+func ruleGroup(l *layout, items []report.PreflightItem) {
+	shown := limited(l, items)
 	for i, item := range shown {
-		t.problem(item.Severity, item.Rule, item.Message)
+		problem(l, item.Severity, item.Rule, item.Message)
 		if item.Object != nil {
-			t.overwrites(*item.Object, item.Overwrites)
+			overwrites(l, *item.Object, item.Overwrites)
 		}
 		again := func(later report.PreflightItem) bool { return sameRemedies(later.Remedies, item.Remedies) }
 		if !slices.ContainsFunc(shown[i+1:], again) {
-			t.remedies(inset, item.Remedies)
+			remedies(l, inset, item.Remedies)
 		}
 	}
-	t.more("  ", len(items)-len(shown), "")
+	l.more("  ", len(items)-len(shown), "")
 }

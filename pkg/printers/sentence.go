@@ -5,6 +5,12 @@ package printers
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // wholeWord is the width to which names and paths in a sentence are shortened first, and minWord the least one.
@@ -81,4 +87,90 @@ func withoutMiddle(about string, words []string, n int) string {
 		end = " " + words[i] + end
 	}
 	return cut(begin+end, n)
+}
+
+// cut shortens a text to n columns. It keeps the beginning.
+func cut(s string, n int) string {
+	if span(s) <= n {
+		return s
+	}
+	name := []rune(s)
+	for len(name) > 0 && span(string(name))+1 > n {
+		name = name[:len(name)-1]
+	}
+	return strings.TrimRight(string(name), " ") + "…"
+}
+
+// short removes the middle of a name that is longer than n columns: names of bundles of one repository differ at the
+// end.
+func short(s string, n int) string {
+	s = escape.Line(s)
+	if span(s) <= n {
+		return s
+	}
+	name := []rune(s)
+	begin, end := 0, len(name)
+	for begin < end && span(string(name[:begin+1])) <= n/2 {
+		begin++
+	}
+	for end > begin && span(string(name[end-1:])) <= (n-1)/2 {
+		end--
+	}
+	for end < len(name) && span(string(name[end])) == 0 {
+		end++ // a combining character without its letter
+	}
+	return string(name[:begin]) + "…" + string(name[end:])
+}
+
+// begin shortens a list of words to n columns. It keeps the beginning.
+func begin(s string, n int) string {
+	if span(s) <= n {
+		return s
+	}
+	for i := strings.LastIndex(s, ", "); i >= 0; i = strings.LastIndex(s[:i], ", ") {
+		if span(s[:i])+len(", …") <= n {
+			return s[:i] + ", …"
+		}
+	}
+	return "…"
+}
+
+// sentence is a text with a capital at its begin.
+func sentence(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report
+// gives the same bytes.
+func span(s string) int {
+	if isASCII(s) {
+		return len(s)
+	}
+	n := 0
+	for _, r := range codes.ReplaceAllLiteralString(s, "") {
+		if r == '\t' {
+			n += tab
+		} else {
+			n += displaywidth.Options{}.Rune(r)
+		}
+	}
+	return n
+}
+
+// codes are the codes of colours and fonts in a line, and tab is the width of a tab.
+var codes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+const tab = 8
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

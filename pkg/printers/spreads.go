@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
@@ -26,55 +25,65 @@ func levelOf(by string) level {
 	return bundles
 }
 
-// spreads is the table of the bundles, clusters or GitRepos that are not well, and the line that counts the others.
-func (t text) spreads(a *report.Audit, by level) (rows, well string) {
-	all := digest.Spreads(a, by.of)
-	shown := all
-	ready, reported := 0, ""
-	if t.limits() {
-		shown = slices.DeleteFunc(slices.Clone(all), func(s *digest.Spread) bool {
-			if s.Ready() == s.All {
-				ready += s.All
-				if s.Read < s.All {
-					reported = ", as Fleet reports"
-				}
-			}
-			return s.Ready() == s.All
-		})
+// spreads adds the table of the bundles, clusters or GitRepos that are not well.
+func spreads(l *layout, a *report.Audit) {
+	if shown, _ := splitSpreads(l, a); len(shown) > 0 {
+		l.add(spreadTable(l, a, levelOf(l.By), shown))
 	}
-	if len(shown) > 0 {
-		rows = strings.Join(t.rows(t.spreadGrid(a, by, shown)), "\n") + "\n"
-	}
-	if n := len(all) - len(shown); n > 0 {
-		well = fmt.Sprintf("Ready%s: %s with %s.\n", reported, plural(n, by.kind),
-			plural(ready, "bundle deployment"))
-	}
-	return rows, well
 }
 
-// spreadGrid is the table of spreads. Its last column names what is not ready: the clusters of a bundle, the bundles of
-// a cluster or of a GitRepo.
-func (t text) spreadGrid(a *report.Audit, by level, all []*digest.Spread) grid {
-	g := t.grid([]column{{header: strings.ToUpper(by.kind)}, {header: "READY", right: true},
+// wellSpreads adds the line that counts those that are well.
+func wellSpreads(l *layout, a *report.Audit) {
+	_, well := splitSpreads(l, a)
+	if len(well) == 0 {
+		return
+	}
+	ready, reported := 0, ""
+	for _, s := range well {
+		ready += s.All
+		if s.Read < s.All {
+			reported = ", as Fleet reports"
+		}
+	}
+	l.line(fmt.Sprintf("Ready%s: %s with %s.", reported, plural(len(well), levelOf(l.By).kind),
+		plural(ready, "bundle deployment")))
+}
+
+// splitSpreads returns the bundles, clusters or GitRepos that are shown, and those that are only counted.
+func splitSpreads(l *layout, a *report.Audit) (shown, well []*digest.Spread) {
+	for _, s := range digest.Spreads(a, levelOf(l.By).of) {
+		if l.limits() && s.Ready() == s.All {
+			well = append(well, s)
+		} else {
+			shown = append(shown, s)
+		}
+	}
+	return shown, well
+}
+
+// spreadTable is the table of spreads. Its last column names what is not ready: the clusters of a bundle, the bundles
+// of a cluster or of a GitRepo.
+func spreadTable(l *layout, a *report.Audit, by level, all []*digest.Spread) *table {
+	t := newTable(l, []column{{header: strings.ToUpper(by.kind)}, {header: "READY", right: true},
 		{header: problemsHeader}})
 	name, below := namesOf(all), bundles.of
 	if by.kind == bundles.kind {
 		below = clusters.of
 	}
 	for _, s := range all {
-		g.rows = append(g.rows, []string{printable(name(s)), t.part(s.Ready(), s.All), ""})
+		t.add(join(name(s)), part(s.Ready(), s.All), nil)
 	}
 	room, details := math.MaxInt32, digest.NewDetails(a)
-	if g.width > 0 {
-		room = g.width - g.names() - g.spans()[1] - 2*len(gap)
+	if t.width > 0 {
+		room = t.width - t.names() - t.spans()[1] - 2*len(gap)
 	}
 	for i, s := range all {
-		g.rows[i][2] = printable(details.Of(s, room, func(bd *report.BundleDeployment) string {
+		t.rows[i][2] = join(details.Of(s, room, func(bd *report.BundleDeployment) string {
 			return digest.BaseName(below(bd))
 		}, span))
 	}
-	g.cutNames()
-	return g
+	t.cutNames()
+	return t
 }
 
 // namesOf returns a function that names spreads: without their namespace if all have the same one.

@@ -13,29 +13,23 @@ import (
 
 // Targets lays out a targets report. Its names are the bundles with a cluster whose deployment is not as expected.
 func Targets(d *report.Targets, o Options) Document {
-	return Document{o, d, d.Bundles, func(t text) { t.targets(d) }, func(t text) {
-		for _, x := range d.Bundles {
-			if slices.ContainsFunc(x.Clusters, unexpected) {
-				t.name(x.Namespace, "bundle.fleet.cattle.io", x.Name)
-			}
-		}
-	}}
+	unmet := func(x report.TargetedBundle) bool { return slices.ContainsFunc(x.Clusters, unexpected) }
+	return Document{o, d, d.Bundles, func(l *layout) { targets(l, d) }, arguments(d.Bundles, unmet,
+		func(x report.TargetedBundle) string { return argument(x.Namespace, "bundle.fleet.cattle.io", x.Name) })}
 }
 
-func (t text) targets(d *report.Targets) {
-	t.head("Targets in ", d.Source, d.TakenAt)
-	t.notRead(d.Gaps, d.Notes)
-	for i, x := range d.Bundles {
-		if i > 0 {
-			t.line("")
-		}
-		t.targetedBundle(x)
+func targets(l *layout, d *report.Targets) {
+	head(l, "Targets in ", d.Source, d.TakenAt)
+	notRead(l, d.Gaps, d.Notes)
+	for _, x := range d.Bundles {
+		targetedBundle(l, x)
+		l.end()
 	}
 }
 
-func (t text) targetedBundle(x report.TargetedBundle) {
-	t.linef("%s %s", t.bold("bundle "+printable(x.Namespace+"/"+x.Name)), t.faint(printable(x.Mode)))
-	t.sentences("  ", x.Error)
+func targetedBundle(l *layout, x report.TargetedBundle) {
+	l.line(bold("bundle "+x.Namespace+"/"+x.Name), " ", faint(x.Mode))
+	l.sentences("  ", x.Error)
 	for i, target := range x.Targets {
 		title := "target " + target.Name
 		switch {
@@ -48,22 +42,23 @@ func (t text) targetedBundle(x report.TargetedBundle) {
 		if target.DoNotDeploy {
 			does = "doNotDeploy for "
 		}
-		t.wrapped("  ", fmt.Sprintf("%d. %s: %s%s", i+1, title, does, target.Selects))
+		l.say("  ", fmt.Sprintf("%d. %s: %s%s", i+1, title, does, target.Selects))
 	}
 	for _, r := range x.Restrictions {
-		t.wrapped("  ", "restricted to "+r)
+		l.say("  ", "restricted to "+r)
 	}
 	s := x.Summary
-	t.linef("  %s: %d expected, %d excluded, %d blocked, %d unknown\n", plural(len(x.Clusters), "cluster"),
-		s.Expected, s.Excluded, s.Blocked, s.Unknown)
+	l.line(fmt.Sprintf("  %s: %d expected, %d excluded, %d blocked, %d unknown", plural(len(x.Clusters), "cluster"),
+		s.Expected, s.Excluded, s.Blocked, s.Unknown))
+	l.end()
 	if len(x.Clusters) > 0 {
-		t.targetedClusters(x)
+		targetedClusters(l, x)
 	}
 }
 
 // targetedClusters shows a table of the clusters, and those about which it does not say everything.
-func (t text) targetedClusters(x report.TargetedBundle) {
-	g := t.grid([]column{
+func targetedClusters(l *layout, x report.TargetedBundle) {
+	t := newTable(l, []column{
 		{header: "CLUSTER"},
 		{header: "RESULT", whole: true},
 		{header: "TARGET"},
@@ -72,24 +67,23 @@ func (t text) targetedClusters(x report.TargetedBundle) {
 	})
 	clusters := slices.Clone(x.Clusters)
 	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
-	shown := limited(t, clusters)
+	shown := limited(l, clusters)
 	for _, c := range shown {
-		g.rows = append(g.rows, []string{printable(c.Cluster), printable(string(c.Result)),
-			dash(cmp.Or(c.DecidedBy, c.Target)), dash(strings.Join(c.Customizations, ",")),
-			printable(string(c.Deployment))})
+		t.add(join(c.Cluster), join(c.Result), join(cmp.Or(c.DecidedBy, c.Target, none)),
+			join(cmp.Or(strings.Join(c.Customizations, ","), none)), join(c.Deployment))
 	}
-	g.fit()
-	t.line(strings.Join(t.rows(g), "\n"))
-	t.more("", len(x.Clusters)-len(shown), "")
-	t.line("")
+	t.fit()
+	l.add(t)
+	l.more("", len(x.Clusters)-len(shown), "")
+	l.end()
 	for _, c := range shown {
 		asExpected := c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists
-		if asExpected && len(c.Changes) == 0 && t.limits() {
+		if asExpected && len(c.Changes) == 0 && l.limits() {
 			continue // the table says everything
 		}
-		t.line(t.bold(printable(c.Cluster)))
-		t.sentences("  ", c.Message)
-		t.sentences("  ", limited(t, c.Changes)...)
+		l.title(c.Cluster)
+		l.sentences("  ", c.Message)
+		l.sentences("  ", limited(l, c.Changes)...)
 	}
 }
 
@@ -109,6 +103,3 @@ func urgency(c report.TargetedCluster) int {
 	}
 	return 2
 }
-
-// dash is a value of a cell, or "-" without one.
-func dash(s string) string { return cmp.Or(printable(s), none) }

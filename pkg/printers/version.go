@@ -12,11 +12,13 @@ import (
 
 // Version lays out versions, as kubectl version does. It has neither rows nor names of objects.
 func Version(v *report.Version, o Options) Document {
-	return Document{o, v, []report.ClientVersion{v.Client}, func(t text) { t.version(v) }, func(text) {}}
+	return Document{o, v, []report.ClientVersion{v.Client}, func(l *layout) { version(l, v) }, noNames}
 }
 
-func (t text) version(v *report.Version) {
-	line := func(name, value string) { t.linef("%s: %s", name, printable(cmp.Or(value, "unknown"))) }
+func noNames() []string { return nil }
+
+func version(l *layout, v *report.Version) {
+	line := func(name, value string) { l.line(name, ": ", cmp.Or(value, "unknown")) }
 	line("Client Version", v.Client.Version)
 	line("Git Commit", v.Client.GitCommit)
 	line("Go Version", v.Client.GoVersion)
@@ -37,8 +39,6 @@ func (t text) version(v *report.Version) {
 		}
 		line("Fleet Agent Version", about)
 	}
-	if len(v.Gaps) > 0 {
-		t.line("")
-	}
-	t.notRead(v.Gaps, nil)
+	l.end()
+	notRead(l, v.Gaps, nil)
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package printers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+)
+
+const (
+	// width is the width of a line in columns, unless a word is longer or the terminal has another width.
+	width = 100
+	// minWidth is the least width for which tables are laid out, maxProse the greatest one of sentences.
+	minWidth, maxProse = 60, 120
+)
+
+// block is a part of a section. A renderer writes it in lines.
+type block interface{ lines(r renderer) []string }
+
+// paragraph is a text that is wrapped after what begins its first line. The other lines are indented by rest. Each line
+// of the text has the style.
+type paragraph struct {
+	before phrase
+	words  []phrase
+	rest   int
+	style  style
+}
+
+// excerpt are the first lines of sections. If not all fit, the last line counts the others, which have this noun.
+type excerpt struct {
+	sections [][]block
+	most     int
+	noun     string
+}
+
+// renderer writes documents as text. Only the renderer makes text of a report safe to print.
+type renderer struct {
+	colour  bool
+	columns int
+}
+
+// document returns sections with an empty line between them.
+func (r renderer) document(sections [][]block) string {
+	var out []string
+	for _, s := range sections {
+		out = append(out, r.text(s))
+	}
+	return strings.Join(out, "\n")
+}
+
+// text returns the lines of blocks.
+func (r renderer) text(blocks []block) string {
+	var b strings.Builder
+	for _, x := range blocks {
+		for _, line := range x.lines(r) {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// height is the number of lines that sections have on the screen.
+func (r renderer) height(sections ...[]block) int {
+	out := 0
+	for _, line := range linesOf(r.document(sections)) {
+		out += height(line, r.columns)
+	}
+	return out
+}
+
+func linesOf(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// phrase returns a text in colours, if the output has them.
+func (r renderer) phrase(p phrase) string {
+	var b strings.Builder
+	for _, x := range p {
+		b.WriteString(r.painted(x.style, escape.Line(x.text)))
+	}
+	return b.String()
+}
+
+func (r renderer) painted(as style, s string) string {
+	if !r.colour || as == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(as) + "m" + s + reset
+}
+
+// reset is the code that ends colours and fonts.
+const reset = "\x1b[0m"
+
+func (p paragraph) lines(r renderer) []string {
+	first := r.phrase(p.before)
+	lines := r.wrapped(p.words, p.before.width(), p.rest)
+	if len(lines) == 0 {
+		return []string{first}
+	}
+	for i, line := range lines {
+		begin := strings.Repeat(" ", p.rest)
+		if i == 0 {
+			begin = first
+		}
+		lines[i] = begin + r.painted(p.style, line)
+	}
+	return lines
+}
+
+// wrapped returns words in lines. The first line begins at column first, the others at column rest. Words longer than a
+// line are not broken, so that they can be copied.
+func (r renderer) wrapped(words []phrase, first, rest int) []string {
+	most := min(r.columns, maxProse)
+	var out []string
+	line, at := "", first
+	for _, word := range words {
+		n := word.width()
+		if line != "" && at+1+n > most {
+			out = append(out, line)
+			line, at = "", rest
+		}
+		if line != "" {
+			line += " "
+			at++
+		}
+		line += r.phrase(word)
+		at += n
+	}
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
+}
+
+func (x excerpt) lines(r renderer) []string {
+	return page(linesOf(r.document(x.sections)), r.columns, x.most, x.noun)
+}
+
+// page returns the first lines that fit on a terminal. If not all fit, the last line counts the others.
+func page(lines []string, columns, rows int, noun string) []string {
+	total := 0
+	for _, line := range lines {
+		total += height(line, columns)
+	}
+	if total <= rows {
+		return lines
+	}
+	fit, used := 0, 1 // the last line
+	for used+height(lines[fit], columns) <= rows {
+		used += height(lines[fit], columns)
+		fit++
+	}
+	return append(lines[:fit:fit], fmt.Sprintf("… and %s", report.Plural(len(lines)-fit, noun)))
+}
+
+// height is the number of lines that a terminal breaks a line into.
+func height(line string, columns int) int { return max(1, (span(line)+columns-1)/columns) }
