@@ -151,7 +151,7 @@ func span(s string) int {
 		return len(s)
 	}
 	n := 0
-	for _, r := range codes.ReplaceAllLiteralString(s, "") {
+	for _, r := range escapes.ReplaceAllLiteralString(s, "") {
 		if r == '\t' {
 			n += tab
 		} else {
@@ -161,8 +161,8 @@ func span(s string) int {
 	return n
 }
 
-// codes are the codes of colours and fonts in a line, and tab is the width of a tab.
-var codes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// escapes are the codes of colours and fonts in a line, and tab is the width of a tab.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 const tab = 8
 
