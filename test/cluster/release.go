@@ -23,16 +23,23 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 	releaser "helm.sh/helm/v4/pkg/release"
 	release "helm.sh/helm/v4/pkg/release/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // AgentManager is the field manager of the objects of a release, as Fleet's agent names itself.
 const AgentManager = "fleetagent"
+
+// serverValidates is true because every server since Kubernetes 1.27 validates fields itself. Helm only finds that out,
+// by decoding the schemas of all kinds of a group in each action; this takes most of its time.
+const serverValidates = true
 
 // agentHistory is the number of revisions that Fleet's agent keeps (docs/fleet-behavior.md, 2.8).
 const agentHistory = 2
@@ -129,19 +136,34 @@ func (c *Cluster) Install(ctx context.Context, o ReleaseOptions) (*release.Relea
 	if err != nil {
 		return nil, err
 	}
+	missing, err := c.lacksNamespace(ctx, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	install := action.NewInstall(config)
 	install.ReleaseName, install.Namespace = o.releaseName(), o.Namespace
-	install.CreateNamespace = true
+	install.CreateNamespace = missing
 	install.Replace = true
 	install.TakeOwnership = o.TakeOwnership
 	install.ServerSideApply = !o.ClientSideApply && !o.TakeOwnership
 	install.PostRenderer = o.postRenderer(ch)
 	install.WaitStrategy = kube.HookOnlyStrategy
+	install.DisableOpenAPIValidation = serverValidates
 	rel, err := install.RunWithContext(ctx, ch, o.values())
 	if err != nil {
 		return nil, fmt.Errorf("installing release %s/%s: %w", o.Namespace, o.releaseName(), err)
 	}
 	return asRelease(rel)
+}
+
+// lacksNamespace reports whether a namespace does not exist. Helm validates the manifest of a namespace that it is to
+// create, even if it exists.
+func (c *Cluster) lacksNamespace(ctx context.Context, name string) (bool, error) {
+	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
 }
 
 // Upgrade deploys the next revision of a release and returns its record. Two revisions are kept.
@@ -156,6 +178,7 @@ func (c *Cluster) Upgrade(ctx context.Context, o ReleaseOptions) (*release.Relea
 	upgrade.MaxHistory = agentHistory
 	upgrade.PostRenderer = o.postRenderer(ch)
 	upgrade.WaitStrategy = kube.HookOnlyStrategy
+	upgrade.DisableOpenAPIValidation = serverValidates
 	rel, err := upgrade.RunWithContext(ctx, o.releaseName(), ch, o.values())
 	if err != nil {
 		return nil, fmt.Errorf("upgrading release %s/%s: %w", o.Namespace, o.releaseName(), err)
@@ -198,7 +221,7 @@ func (c *Cluster) helm(o ReleaseOptions) (*action.Configuration, error) {
 	if o.Recorded != nil {
 		as.Wrap(func(next http.RoundTripper) http.RoundTripper { return afterRecord{next, o.Recorded} })
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(as)
+	kinds, err := discovery.NewDiscoveryClientForConfig(as)
 	if err != nil {
 		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
@@ -206,7 +229,7 @@ func (c *Cluster) helm(o ReleaseOptions) (*action.Configuration, error) {
 	flags := genericclioptions.NewTestConfigFlags().
 		WithClientConfig(clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), nil)).
 		WithNamespace(namespace).
-		WithDiscoveryClient(memory.NewMemCacheClient(client))
+		WithDiscoveryClient(memory.NewMemCacheClient(kinds))
 	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := config.Init(helmGetter{flags, as}, namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("configuring Helm: %w", err)
