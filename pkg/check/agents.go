@@ -25,7 +25,7 @@ func OfAgent(a evaluate.Agent) []string {
 
 // idleAgent is why the agent of the Cluster with a namespace does not run, as a sentence; empty if nothing shows that.
 func (in *Input) idleAgent(namespace string) string {
-	a, known := in.AgentOf(namespace)
+	a, known := in.Facts.AgentOf(namespace)
 	if !known {
 		return ""
 	}

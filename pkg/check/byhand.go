@@ -74,7 +74,7 @@ var awaited = regexp.MustCompile(`resource ([A-Z]\w{0,62})/([a-z0-9-]{1,63})/` +
 // ofAwaited shows the object for which Helm waited.
 func ofAwaited(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
 	r := object.Ref{Kind: m[1], Namespace: m[2], Name: m[3]}
-	return remedy.Run(in.On(d.On).Describe(r).Command,
+	return remedy.Run(in.Steps.On(d.On).Describe(r).Command,
 		"shows why it is not ready: Helm waits for it until helm.timeoutSeconds have passed"), true
 }
 
@@ -83,7 +83,7 @@ var endingNamespace = regexp.MustCompile(`in namespace ` + objectName + ` becaus
 
 // showEnding shows a namespace that is being deleted.
 func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Remedy {
-	return in.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
+	return in.Steps.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
 		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
 }
 
@@ -161,7 +161,7 @@ func ofServiceAccount(in *Input, d *evaluate.BundleDeployment, m []string) (reme
 	if d.BD == nil || m[1] != d.Agent || m[2] != d.BD.Spec.Options.ServiceAccount {
 		return remedy.Remedy{}, false
 	}
-	return remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
+	return remedy.Run(in.Steps.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
 		"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its "+
 			"objects"), true
 }
@@ -193,7 +193,7 @@ func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remed
 	_, name, kind := nameOf(m)
 	switch {
 	case Immutable(words) && o != nil:
-		return in.Recreate(in.On(d.On), *o), true
+		return in.Recreate(in.Steps.On(d.On), *o), true
 	case Immutable(words) && slices.Contains(losesData, kind):
 		return keep(kind + " " + name), true
 	case Immutable(words):
@@ -202,7 +202,7 @@ func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remed
 	case invalid && strings.Contains(words, "failed to create resource"):
 		return remedy.Advise("correct the field that the message names in the bundle"), true
 	case invalid:
-		return Correct(in.On(d.On), o, words), true
+		return Correct(in.Steps.On(d.On), o, words), true
 	}
 	return remedy.Remedy{}, false
 }
@@ -211,9 +211,9 @@ func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remed
 // agent tries nothing before there is another deployment id (docs/fleet-behavior.md, 1.7).
 func (in *Input) Retry(d *evaluate.BundleDeployment, condition string) remedy.Remedy {
 	if condition == "Installed" {
-		return in.RedeployBundle(d)
+		return in.Steps.RedeployBundle(d)
 	}
-	return in.TryNow(&d.Deployment)
+	return in.Steps.TryNow(&d.Deployment)
 }
 
 // RetryNow is the command for Retry after what refused the deploy is gone.
@@ -222,13 +222,14 @@ func (in *Input) RetryNow(d *evaluate.BundleDeployment, condition string) remedy
 	if !strings.Contains(facts.ConditionOf(d.BD.Status.Conditions, condition).Message, invalidOwnership) {
 		return retry
 	}
-	return repairing(in.Commands.Repair+" "+in.Commands.BundleArgs(&d.Deployment), []string{retry.Step.Kind.Allowed()},
+	commands := in.Steps.Commands
+	return repairing(commands.Repair+" "+commands.BundleArgs(&d.Deployment), []string{retry.Step.Kind.Allowed()},
 		retry.Text)
 }
 
 // AllowClusterScoped is how a bundle of a GitRepo ("namespace/name", or empty) can have cluster-scoped objects.
 func (in *Input) AllowClusterScoped(repo string) remedy.Remedy {
-	if g := in.GitRepo(repo); g != nil && g.Spec.TargetNamespace != "" {
+	if g := in.Facts.GitRepo(repo); g != nil && g.Spec.TargetNamespace != "" {
 		return remedy.Advise("remove spec.targetNamespace from GitRepo %s, which forbids cluster-scoped objects, or "+
 			"move the object to another GitRepo", repo)
 	}

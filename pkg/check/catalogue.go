@@ -33,18 +33,18 @@ type row struct {
 	code  string
 	scope Scope
 
-	object     func(*pass, *evaluate.BundleDeployment, *evaluate.Object)
-	deployment func(*pass, *evaluate.BundleDeployment)
+	object     func(*Input, *found, *evaluate.BundleDeployment, *evaluate.Object)
+	deployment func(*Input, *found, *evaluate.BundleDeployment)
 	// values is called for BundleDeployments with the state of their values Secret, bundleValues for Bundles.
-	values, bundleValues func(*pass, *valuesOwner)
+	values, bundleValues func(*Input, *found, *valuesOwner)
 	// bundle is called for the Bundles in scope that are not being deleted.
-	bundle func(*pass, *v1alpha1.Bundle)
+	bundle func(*Input, *found, *v1alpha1.Bundle)
 	// aggregate is called for the aggregates of these kinds that are in scope.
-	aggregate func(*pass, *evaluate.Aggregate)
+	aggregate func(*Input, *found, *evaluate.Aggregate)
 	kinds     []string
-	agent     func(*pass, evaluate.Agent)
-	cluster   func(*pass, *directory.Cluster)
-	all       func(*pass)
+	agent     func(*Input, *found, evaluate.Agent)
+	cluster   func(*Input, *found, *directory.Cluster)
+	all       func(*Input, *found)
 }
 
 // above are the kinds of aggregates.
@@ -61,81 +61,81 @@ var (
 
 // catalogue has the rows in the order of their codes.
 var catalogue = []row{
-	{code: codes.Missing, scope: OfDeployment, object: ofState(evaluate.Missing, (*pass).missing)},
-	{code: codes.Unowned, scope: OfCluster, object: ofState(evaluate.Unowned, (*pass).unowned)},
-	{code: codes.Contested, scope: OfCluster, cluster: (*pass).contested},
-	{code: codes.Modified, scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).modified)},
-	{code: codes.Orphaned, scope: OfCluster, deployment: (*pass).orphaned},
-	{code: codes.Abandoned, scope: OfCluster, all: (*pass).abandoned},
-	{code: codes.NotReady, scope: OfDeployment, object: ofState(evaluate.NotReady, (*pass).notReady)},
-	{code: codes.IdMismatch, scope: OfDeployment, object: (*pass).idMismatch},
-	{code: codes.CopiedHash, scope: OfCluster, all: (*pass).copiedHash},
-	{code: codes.NamespaceMeta, scope: OfDeployment, deployment: (*pass).namespaceMeta},
-	{code: codes.ExpiredJob, scope: OfDeployment, object: ofState(evaluate.Missing, (*pass).expiredJob)},
-	{code: codes.DeploymentCounts, scope: OfDeployment, deployment: (*pass).deploymentCounts},
+	{code: codes.Missing, scope: OfDeployment, object: ofState(evaluate.Missing, (*Input).missing)},
+	{code: codes.Unowned, scope: OfCluster, object: ofState(evaluate.Unowned, (*Input).unowned)},
+	{code: codes.Contested, scope: OfCluster, cluster: (*Input).contested},
+	{code: codes.Modified, scope: OfDeployment, object: ofState(evaluate.Modified, (*Input).modified)},
+	{code: codes.Orphaned, scope: OfCluster, deployment: (*Input).orphaned},
+	{code: codes.Abandoned, scope: OfCluster, all: (*Input).abandoned},
+	{code: codes.NotReady, scope: OfDeployment, object: ofState(evaluate.NotReady, (*Input).notReady)},
+	{code: codes.IdMismatch, scope: OfDeployment, object: (*Input).idMismatch},
+	{code: codes.CopiedHash, scope: OfCluster, all: (*Input).copiedHash},
+	{code: codes.NamespaceMeta, scope: OfDeployment, deployment: (*Input).namespaceMeta},
+	{code: codes.ExpiredJob, scope: OfDeployment, object: ofState(evaluate.Missing, (*Input).expiredJob)},
+	{code: codes.DeploymentCounts, scope: OfDeployment, deployment: (*Input).deploymentCounts},
 	{code: codes.BundleSummary, scope: OfAggregate, kinds: bundles, aggregate: bundleSummary.check},
 	{code: codes.RepoResources, scope: OfAggregate, kinds: repos, aggregate: repoResources.check},
-	{code: codes.RepoResources, scope: OfAggregate, kinds: repos, aggregate: (*pass).stickyList},
+	{code: codes.RepoResources, scope: OfAggregate, kinds: repos, aggregate: (*Input).stickyList},
 	{code: codes.RepoClusters, scope: OfAll, kinds: repos, aggregate: repoClusters.check},
 	{code: codes.ClusterCounts, scope: OfAll, kinds: clusters, aggregate: clusterCounts.check},
 	{code: codes.GroupCounts, scope: OfAggregate, kinds: groups, aggregate: groupCounts.check},
-	{code: codes.Truncated, scope: OfDeployment, deployment: (*pass).truncated},
-	{code: codes.Frozen, scope: OfDeployment, deployment: (*pass).frozen},
-	{code: codes.Contradiction, scope: OfDeployment, deployment: (*pass).contradiction},
-	{code: codes.Contradiction, scope: OfAggregate, kinds: above, aggregate: (*pass).contradictionAbove},
-	{code: codes.Leftover, scope: OfDeployment, deployment: (*pass).leftover},
-	{code: codes.Absent, scope: OfAll, all: (*pass).absent},
-	{code: codes.Orphan, scope: OfDeployment, deployment: (*pass).orphan},
-	{code: codes.Orphan, scope: OfAll, bundle: (*pass).orphanedAgent},
-	{code: codes.Orphan, scope: OfAll, all: (*pass).orphanedNamespaces},
-	{code: codes.NoRepo, scope: OfAggregate, bundle: (*pass).noRepo},
-	{code: codes.NoTargets, scope: OfAll, bundle: (*pass).noTargets},
-	{code: codes.TargetError, scope: OfAll, all: (*pass).targetError},
-	{code: codes.ValuesPending, scope: OfDeployment, values: (*pass).valuesPending},
-	{code: codes.ValuesPending, scope: OfAggregate, bundleValues: (*pass).valuesPending},
-	{code: codes.ValuesMissing, scope: OfDeployment, values: (*pass).valuesMissing},
-	{code: codes.ValuesMismatch, scope: OfDeployment, values: (*pass).valuesMismatch},
-	{code: codes.BundleValues, scope: OfAggregate, bundleValues: (*pass).bundleValues},
-	{code: codes.ValuesLeftover, scope: OfDeployment, values: (*pass).valuesLeftover},
-	{code: codes.ValuesLeftover, scope: OfAggregate, bundleValues: (*pass).valuesLeftover},
-	{code: codes.ValuesLeftover, scope: OfAll, all: (*pass).ownerlessValues},
-	{code: codes.CopyMissing, scope: OfDeployment, all: (*pass).copyMissing},
-	{code: codes.WillReimport, scope: OfAggregate, agent: (*pass).willReimport},
-	{code: codes.AgentStale, scope: OfAggregate, agent: (*pass).agentStale},
-	{code: codes.AgentNeverSeen, scope: OfAggregate, agent: (*pass).agentNeverSeen},
-	{code: codes.ScopeUnproven, scope: OfCluster, cluster: (*pass).scopeUnproven},
-	{code: codes.ContentMissing, scope: OfAll, all: (*pass).contentMissing},
-	{code: codes.ReleaseRecord, scope: OfDeployment, deployment: (*pass).releaseRecord},
-	{code: codes.ReleaseRecord, scope: OfCluster, cluster: (*pass).fleetsReleases},
-	{code: codes.StuckDeletion, scope: OfAll, all: (*pass).stuckDeletion},
-	{code: codes.NotApplied, scope: OfCluster, all: (*pass).notApplied},
-	{code: codes.RepoNotFollowed, scope: OfAggregate, kinds: gitRepos, aggregate: (*pass).repoNotFollowed},
-	{code: codes.LeftoverRelease, scope: OfCluster, cluster: (*pass).leftoverRelease},
-	{code: codes.Unread, scope: OfDeployment, deployment: (*pass).unread},
-	{code: codes.Unread, scope: OfCluster, all: (*pass).forbiddenRights},
-	{code: codes.WillUninstall, scope: OfCluster, all: (*pass).willUninstall},
-	{code: codes.NotCorrected, scope: OfDeployment, object: ofState(evaluate.Modified, (*pass).notCorrected)},
-	{code: codes.NotProcessed, scope: OfAggregate, kinds: above, aggregate: (*pass).notProcessed},
-	{code: codes.NotProcessed, scope: OfAll, all: (*pass).switchedOff},
-	{code: codes.ReportedNotReady, scope: OfDeployment, deployment: (*pass).reportedNotReady},
-	{code: codes.ScaledOutside, scope: OfDeployment, object: (*pass).scaledOutside},
-	{code: codes.WaitsForPause, scope: OfAll, all: (*pass).waitsForPause},
-	{code: codes.DeployedNowhere, scope: OfAll, kinds: sources, aggregate: (*pass).deployedNowhere},
-	{code: codes.SecretInStatus, scope: OfDeployment, deployment: (*pass).secretInStatus},
-	{code: codes.SecretInStatus, scope: OfAggregate, kinds: above, aggregate: (*pass).secretInSummary},
-	{code: codes.ComparePatch, scope: OfAll, all: (*pass).comparePatch},
-	{code: codes.LargeBundle, scope: OfAggregate, bundle: (*pass).largeBundle},
-	{code: codes.Hazard, scope: OfAggregate, bundle: (*pass).hazard},
-	{code: codes.Hazard, scope: OfDeployment, deployment: (*pass).misplaced},
-	{code: codes.Unconfirmed, scope: OfDeployment, deployment: (*pass).unconfirmed},
+	{code: codes.Truncated, scope: OfDeployment, deployment: (*Input).truncated},
+	{code: codes.Frozen, scope: OfDeployment, deployment: (*Input).frozen},
+	{code: codes.Contradiction, scope: OfDeployment, deployment: (*Input).contradiction},
+	{code: codes.Contradiction, scope: OfAggregate, kinds: above, aggregate: (*Input).contradictionAbove},
+	{code: codes.Leftover, scope: OfDeployment, deployment: (*Input).leftover},
+	{code: codes.Absent, scope: OfAll, all: (*Input).absent},
+	{code: codes.Orphan, scope: OfDeployment, deployment: (*Input).orphan},
+	{code: codes.Orphan, scope: OfAll, bundle: (*Input).orphanedAgent},
+	{code: codes.Orphan, scope: OfAll, all: (*Input).orphanedNamespaces},
+	{code: codes.NoRepo, scope: OfAggregate, bundle: (*Input).noRepo},
+	{code: codes.NoTargets, scope: OfAll, bundle: (*Input).noTargets},
+	{code: codes.TargetError, scope: OfAll, all: (*Input).targetError},
+	{code: codes.ValuesPending, scope: OfDeployment, values: (*Input).valuesPending},
+	{code: codes.ValuesPending, scope: OfAggregate, bundleValues: (*Input).valuesPending},
+	{code: codes.ValuesMissing, scope: OfDeployment, values: (*Input).valuesMissing},
+	{code: codes.ValuesMismatch, scope: OfDeployment, values: (*Input).valuesMismatch},
+	{code: codes.BundleValues, scope: OfAggregate, bundleValues: (*Input).bundleValues},
+	{code: codes.ValuesLeftover, scope: OfDeployment, values: (*Input).valuesLeftover},
+	{code: codes.ValuesLeftover, scope: OfAggregate, bundleValues: (*Input).valuesLeftover},
+	{code: codes.ValuesLeftover, scope: OfAll, all: (*Input).ownerlessValues},
+	{code: codes.CopyMissing, scope: OfDeployment, all: (*Input).copyMissing},
+	{code: codes.WillReimport, scope: OfAggregate, agent: (*Input).willReimport},
+	{code: codes.AgentStale, scope: OfAggregate, agent: (*Input).agentStale},
+	{code: codes.AgentNeverSeen, scope: OfAggregate, agent: (*Input).agentNeverSeen},
+	{code: codes.ScopeUnproven, scope: OfCluster, cluster: (*Input).scopeUnproven},
+	{code: codes.ContentMissing, scope: OfAll, all: (*Input).contentMissing},
+	{code: codes.ReleaseRecord, scope: OfDeployment, deployment: (*Input).releaseRecord},
+	{code: codes.ReleaseRecord, scope: OfCluster, cluster: (*Input).fleetsReleases},
+	{code: codes.StuckDeletion, scope: OfAll, all: (*Input).stuckDeletion},
+	{code: codes.NotApplied, scope: OfCluster, all: (*Input).notApplied},
+	{code: codes.RepoNotFollowed, scope: OfAggregate, kinds: gitRepos, aggregate: (*Input).repoNotFollowed},
+	{code: codes.LeftoverRelease, scope: OfCluster, cluster: (*Input).leftoverRelease},
+	{code: codes.Unread, scope: OfDeployment, deployment: (*Input).unread},
+	{code: codes.Unread, scope: OfCluster, all: (*Input).forbiddenRights},
+	{code: codes.WillUninstall, scope: OfCluster, all: (*Input).willUninstall},
+	{code: codes.NotCorrected, scope: OfDeployment, object: ofState(evaluate.Modified, (*Input).notCorrected)},
+	{code: codes.NotProcessed, scope: OfAggregate, kinds: above, aggregate: (*Input).notProcessed},
+	{code: codes.NotProcessed, scope: OfAll, all: (*Input).switchedOff},
+	{code: codes.ReportedNotReady, scope: OfDeployment, deployment: (*Input).reportedNotReady},
+	{code: codes.ScaledOutside, scope: OfDeployment, object: (*Input).scaledOutside},
+	{code: codes.WaitsForPause, scope: OfAll, all: (*Input).waitsForPause},
+	{code: codes.DeployedNowhere, scope: OfAll, kinds: sources, aggregate: (*Input).deployedNowhere},
+	{code: codes.SecretInStatus, scope: OfDeployment, deployment: (*Input).secretInStatus},
+	{code: codes.SecretInStatus, scope: OfAggregate, kinds: above, aggregate: (*Input).secretInSummary},
+	{code: codes.ComparePatch, scope: OfAll, all: (*Input).comparePatch},
+	{code: codes.LargeBundle, scope: OfAggregate, bundle: (*Input).largeBundle},
+	{code: codes.Hazard, scope: OfAggregate, bundle: (*Input).hazard},
+	{code: codes.Hazard, scope: OfDeployment, deployment: (*Input).misplaced},
+	{code: codes.Unconfirmed, scope: OfDeployment, deployment: (*Input).unconfirmed},
 }
 
 // ofState limits the check of an object to those in a state.
-func ofState(s evaluate.State, check func(*pass, *evaluate.BundleDeployment, *evaluate.Object),
-) func(*pass, *evaluate.BundleDeployment, *evaluate.Object) {
-	return func(in *pass, d *evaluate.BundleDeployment, o *evaluate.Object) {
+func ofState(s evaluate.State, check func(*Input, *found, *evaluate.BundleDeployment, *evaluate.Object),
+) func(*Input, *found, *evaluate.BundleDeployment, *evaluate.Object) {
+	return func(in *Input, out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 		if o.State == s {
-			check(in, d, o)
+			check(in, out, d, o)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (c *Causes) deleting(d *directory.Deployment) Cause {
 // problem all the same, or Fleet reports them as not ready for good. It notes a status that says something else.
 func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
 	d := &e.Deployment
-	if problems := c.recordProblems(e); len(problems) > 0 {
+	if problems := c.in.recordProblems(e); len(problems) > 0 {
 		return notReady(c.recordStep(e, problems[0]))
 	}
 	if steps := c.noContent(d); len(steps) > 0 {
@@ -58,11 +58,11 @@ func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
 // not pass.
 func (c *Causes) staysWrong(e *evaluate.BundleDeployment) (Finding, bool) {
 	for i := range e.Objects {
-		if f, ok := c.scaled(e, &e.Objects[i]); ok {
+		if f, ok := c.in.scaled(e, &e.Objects[i]); ok {
 			return f, true
 		}
 	}
-	for _, f := range c.contradictions(e) {
+	for _, f := range c.in.contradictions(e) {
 		if f.Aspect == listed {
 			return f, true
 		}
@@ -77,7 +77,7 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	e := c.evaluated[d.ID()]
 	var problems []directory.RecordProblem
 	if e != nil {
-		problems = c.recordProblems(e)
+		problems = c.in.recordProblems(e)
 	}
 	pending, hasHooks := hooked(d)
 	switch {
@@ -86,7 +86,7 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 			"in which Helm runs hooks", pending.Record.Revision, pending.Status)
 		s.Evidence = []string{waitsForHooks(pending)}
 	case len(problems) > 0: // the revision that failed may be one of an earlier deployment
-		f := c.recordProblem(e, problems[0])
+		f := c.in.recordProblem(e, problems[0])
 		s.Message = "its agent has not applied the current deployment, and its release has a problem"
 		s.Evidence, s.Quoted = []string{f.Message}, codes.ReleaseRecord
 		if hasHooks {
@@ -95,29 +95,29 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	case dependency.SaysItWaits(d.BD):
 		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
 			"now: the agent tries again"
-		s.Evidence = c.Errors(d.BD, "Deployed")
+		s.Evidence = c.in.Facts.Errors(d.BD, "Deployed")
 	}
 	s.Since = state.LastChange(d.BD.ManagedFields)
-	if a, known := c.AgentOf(d.Namespace); known {
+	if a, known := c.in.Facts.AgentOf(d.Namespace); known {
 		if at := a.Heartbeat.LastSeen; !at.IsZero() {
 			s.Evidence = append(s.Evidence, "its agent last reported at "+facts.Time(at))
 		}
 		if idle := facts.IdleOf(a); idle != "" {
 			s.Evidence = append(s.Evidence, idle)
 		}
-		s.Next = only(c.LogsOfAgent(a))
+		s.Next = only(c.in.Steps.LogsOfAgent(a))
 	}
 	if len(problems) > 0 {
-		s.Next = c.recordProblem(e, problems[0]).Remedies
+		s.Next = c.in.recordProblem(e, problems[0]).Remedies
 	} else if hasHooks {
-		s.Next = append(c.showHooks(d, pending), s.Next...)
+		s.Next = append(c.in.showHooks(d, pending), s.Next...)
 	}
 	return notReady(s)
 }
 
 // recordStep returns the step about a problem of the release of a bundle deployment.
 func (c *Causes) recordStep(e *evaluate.BundleDeployment, t directory.RecordProblem) Step {
-	f := c.recordProblem(e, t)
+	f := c.in.recordProblem(e, t)
 	s := c.stepOn(StepRecord, &e.Deployment, f.Message)
 	if t.Status == release.StatusFailed {
 		s.Kind = StepFailed
@@ -181,7 +181,7 @@ func (c *Causes) notRead(d *directory.Deployment, e *evaluate.BundleDeployment) 
 
 // reported returns the cause of a deployment on a cluster that was not read.
 func (c *Causes) reported(d *directory.Deployment) Cause {
-	a, known := c.AgentOf(d.Namespace)
+	a, known := c.in.Facts.AgentOf(d.Namespace)
 	silent := known && facts.IsSilent(a)
 	switch is := fleet.ReportedState(d.BD); {
 	case is == fleet.WaitApplied || is == fleet.ErrApplied:
@@ -190,7 +190,7 @@ func (c *Causes) reported(d *directory.Deployment) Cause {
 		return notReady(c.noContent(d)...)
 	case is == fleet.Ready && silent:
 		s := c.stepOn(StepAgent, d, "Fleet reports it as Ready, and the agent of its cluster has not reported")
-		s.Since, s.Next, s.Findings = a.Heartbeat.LastSeen, only(c.LogsOfAgent(a)), silentOrigins(a.Cluster)
+		s.Since, s.Next, s.Findings = a.Heartbeat.LastSeen, only(c.in.Steps.LogsOfAgent(a)), silentOrigins(a.Cluster)
 		return unknown(s)
 	case is == fleet.Ready:
 		return Cause{State: evaluate.Ready, FromStatus: true}

@@ -45,21 +45,21 @@ func (c *Causes) Objects(e *evaluate.BundleDeployment) Cause {
 	}
 	slices.SortStableFunc(all, worstFirst)
 	s := c.stepOn(StepObjects, &e.Deployment, all[0].Message+more(len(all)-1))
-	s.AsOf, s.Resources = facts.Time(c.ReadAt(e.On)), all
+	s.AsOf, s.Resources = facts.Time(c.in.Facts.ReadAt(e.On)), all
 	for _, r := range all {
 		for _, code := range codesOf[r.State] {
 			s.Findings = append(s.Findings, Origin{code, e.Cluster, e.Key(), r.Ref})
 		}
 	}
 	for i := range e.Objects {
-		if f, ok := c.refusedPods(e, &e.Objects[i]); ok && e.Objects[i].Ref == all[0].Ref {
-			c.addSteps(&f) // the verb repair is its only remedy
+		if f, ok := c.in.refusedPods(e, &e.Objects[i]); ok && e.Objects[i].Ref == all[0].Ref {
+			c.in.addSteps(&f) // the verb repair is its only remedy
 			namespace := quote(StepNamespace, f)
 			namespace.Message = "it does not have the labels that the bundle states"
 			return notReady(s, namespace)
 		}
 	}
-	s.Next = only(c.Commands.ShowDifferences(&e.Deployment))
+	s.Next = only(c.in.Steps.Commands.ShowDifferences(&e.Deployment))
 	return notReady(s)
 }
 
@@ -103,7 +103,7 @@ const mostSaid = 3
 
 // byStatus returns why a deployment is not ready, by the objects that its status lists.
 func (c *Causes) byStatus(d *directory.Deployment) Cause {
-	all := c.listed(d)
+	all := c.in.listed(d)
 	s := c.stepOn(StepReportedState, d, "Fleet reports it as "+shown(d.BD)+", and its status lists no object")
 	if len(all) == 0 {
 		return notReady(s)

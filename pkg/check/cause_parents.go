@@ -52,7 +52,7 @@ func (c *Causes) Stopped(b *v1alpha1.Bundle) []Cause {
 // same.
 func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
 	repo, ok := facts.RepoOf(b)
-	o := c.Object(repo)
+	o := c.in.Facts.Object(repo)
 	switch {
 	case !ok:
 		return c.nowhere(b)
@@ -72,7 +72,7 @@ func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
 
 // nowhere returns why nothing of a GitRepo, a HelmOp or a Bundle is deployed to a cluster; none for any other.
 func (c *Causes) nowhere(o v1alpha1.Object) []Cause {
-	if f, ok := c.DeployedNowhere(o); ok {
+	if f, ok := c.in.DeployedNowhere(o); ok {
 		return []Cause{notReady(quote(StepNowhere, f))}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (c *Causes) nowhere(o v1alpha1.Object) []Cause {
 
 // refused returns why a controller refuses or ignores an object; none for any other.
 func (c *Causes) refused(o v1alpha1.Object) []Cause {
-	if f, ok := c.NotProcessed(o); ok {
+	if f, ok := c.in.NotProcessed(o); ok {
 		return []Cause{notReady(quote(StepNotProcessed, f))}
 	}
 	return nil
@@ -92,7 +92,7 @@ func (c *Causes) repo(o v1alpha1.Object, own []Cause) []Cause {
 	if len(own) == 0 {
 		own = c.nowhere(o)
 	}
-	if len(own) > 0 || len(c.BundlesOf(r)) > 0 || !c.Read(state.Bundle, r.Namespace) {
+	if len(own) > 0 || len(c.in.Facts.BundlesOf(r)) > 0 || !c.in.Facts.Read(state.Bundle, r.Namespace) {
 		return own
 	}
 	return []Cause{notReady(Step{Kind: StepNoBundles, Object: r, Message: "it has no Bundle"})}
@@ -105,10 +105,10 @@ func (c *Causes) gitRepo(g *v1alpha1.GitRepo) []Cause {
 	if g.Status.GitJobStatus == facts.JobInProgress {
 		out = append(out, notReady(s))
 	}
-	for _, f := range c.NotFollowed(g) {
+	for _, f := range c.in.NotFollowed(g) {
 		out = append(out, notReady(quote(StepNotFollowed, f)))
 	}
-	if len(out) == 0 && len(c.BundlesOf(s.Object)) > 0 && c.awaitsBundles(g) {
+	if len(out) == 0 && len(c.in.Facts.BundlesOf(s.Object)) > 0 && c.in.awaitsBundles(g) {
 		s.Message = "its Bundles do not have commit " + g.Status.Commit + " yet"
 		out = append(out, notReady(s))
 	}
@@ -127,7 +127,7 @@ func (c *Causes) cluster(of *v1alpha1.Cluster) []Cause {
 	if own := c.refused(of); len(own) > 0 {
 		return own
 	}
-	a, known := c.AgentOf(of.Status.Namespace)
+	a, known := c.in.Facts.AgentOf(of.Status.Namespace)
 	s.Kind, s.Message = StepAgent, "its agent has not reported"
 	switch {
 	case known && facts.IsSilent(a):
@@ -143,8 +143,8 @@ func (c *Causes) cluster(of *v1alpha1.Cluster) []Cause {
 // Gone returns the cause of a parent that does not exist, although bundle deployments name it.
 func (c *Causes) Gone(r object.Ref) Cause {
 	s := Step{Kind: StepGone, Object: r, Message: "it does not exist, and what it deployed is left"}
-	s.Next = c.list("bundles", r.Namespace)
-	for _, b := range c.BundlesOf(r) {
+	s.Next = c.in.list("bundles", r.Namespace)
+	for _, b := range c.in.Facts.BundlesOf(r) {
 		s.Findings = append(s.Findings, Origin{Code: codes.NoRepo, Object: facts.RefTo(b)})
 	}
 	return notReady(s)
@@ -153,5 +153,5 @@ func (c *Causes) Gone(r object.Ref) Cause {
 // Hidden returns the cause of a state that is unknown because an object may have bundle deployments that were not read;
 // failure says which kind that is, and why.
 func (c *Causes) Hidden(r object.Ref, failure string) Cause {
-	return unknown(Step{Kind: StepUnread, Object: r, Message: failure, Next: only(c.ShowRole())})
+	return unknown(Step{Kind: StepUnread, Object: r, Message: failure, Next: only(c.in.Steps.ShowRole())})
 }

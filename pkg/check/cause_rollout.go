@@ -60,7 +60,7 @@ func clustersOf(r targeting.Rollout) []*targeting.Cluster {
 // deploymentsRead reports whether the BundleDeployments of all clusters of a rollout were read.
 func deploymentsRead(f *facts.Facts, r targeting.Rollout) bool {
 	return !slices.ContainsFunc(clustersOf(r), func(c *targeting.Cluster) bool {
-		return c.Status.Namespace != "" && !f.Desired.Read(state.BundleDeployment, c.Status.Namespace)
+		return c.Status.Namespace != "" && !f.Result.Desired.Read(state.BundleDeployment, c.Status.Namespace)
 	})
 }
 

@@ -24,7 +24,7 @@ import (
 // Causes is the graph of causes: from each object of Fleet to why it is not ready. Checks report its roots, and package
 // why shows its steps. It is computed where it is asked for.
 type Causes struct {
-	*Input
+	in           *Input
 	dependencies *dependency.Index
 	rollout      func(*v1alpha1.Bundle) *progress
 	byKey        map[string]*directory.Deployment
@@ -35,14 +35,14 @@ type Causes struct {
 
 // Causes returns the graph of causes.
 func (in *Input) Causes() *Causes {
-	c := &Causes{Input: in, dependencies: dependency.New(in.Desired.Directory), rollout: rollouts(in.Facts),
+	c := &Causes{in: in, dependencies: dependency.New(in.Result.Desired.Directory), rollout: rollouts(in.Facts),
 		byKey: map[string]*directory.Deployment{}, byBundle: map[string][]*directory.Deployment{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, stuckBy: in.Stuck()}
-	for _, d := range in.Desired.Directory.Deployments {
+	for _, d := range in.Result.Desired.Directory.Deployments {
 		c.byKey[d.Key()] = d
 		c.byBundle[d.Bundle] = append(c.byBundle[d.Bundle], d)
 	}
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		c.evaluated[d.ID()] = d
 	}
 	return c
@@ -62,7 +62,7 @@ func (c *Causes) stepOn(kind StepKind, d *directory.Deployment, message string) 
 
 // list lists the objects of Fleet of a kind, by the plural name.
 func (in *Input) list(resource, namespace string) []remedy.Remedy {
-	return only(in.Commands.List(resource, namespace, "lists the "+resource+" of the namespace"))
+	return only(in.Steps.Commands.List(resource, namespace, "lists the "+resource+" of the namespace"))
 }
 
 // failed returns the step that a condition is False, with the error in it; nil if it is not. If the installation was
@@ -81,7 +81,7 @@ func (c *Causes) failed(d *directory.Deployment, condition, message string) []St
 	if repo := refusedRepo(found.Message); repo != "" && repo == d.GitRepo {
 		s.Evidence = append(s.Evidence, ofOwnRepo(d))
 	}
-	s.Said = cmp.Or(c.SaidOf(d, condition), "; its condition "+condition+" has no message")
+	s.Said = cmp.Or(c.in.Facts.SaidOf(d, condition), "; its condition "+condition+" has no message")
 	return []Step{s}
 }
 
@@ -91,8 +91,8 @@ func (c *Causes) noContent(d *directory.Deployment) []Step {
 	if d.BD == nil || d.FromFiles() {
 		return nil
 	}
-	same, id := c.SameContent(d.BD), state.ContentID(d.BD)
-	if !c.Desired.Contents.Missing[id] || !c.Holds(same) {
+	same, id := c.in.Facts.SameContent(d.BD), state.ContentID(d.BD)
+	if !c.in.Result.Desired.Contents.Missing[id] || !c.in.Facts.Holds(same) {
 		return nil
 	}
 	s := c.stepOn(StepContent, d, "its content "+id+" does not exist")
@@ -108,10 +108,10 @@ func (c *Causes) noContent(d *directory.Deployment) []Step {
 // wrongValues returns why the values of a bundle deployment keep its agent from deploying it; nil if they do not, or if
 // that is not known.
 func (c *Causes) wrongValues(d *directory.Deployment) []Step {
-	if !c.Holds(c.sameValues(d)) {
+	if !c.in.Facts.Holds(c.sameValues(d)) {
 		return nil
 	}
-	_, result := c.ValuesOf(d)
+	_, result := c.in.Facts.ValuesOf(d)
 	why := map[values.State]string{values.Missing: "its values Secret is missing",
 		values.Mismatch: "its values Secret has other values than its BundleDeployment states"}[result.State]
 	if why == "" {
@@ -124,12 +124,12 @@ func (c *Causes) wrongValues(d *directory.Deployment) []Step {
 }
 
 func (c *Causes) sameValues(d *directory.Deployment) []settle.Question {
-	return c.SameValues(state.DeploymentKey(d.BD), d.Ref())
+	return c.in.Facts.SameValues(state.DeploymentKey(d.BD), d.Ref())
 }
 
 // NoAgent returns why no agent applies a bundle deployment; nil if one reports, or if that is not known.
 func (c *Causes) NoAgent(d *directory.Deployment) []Step {
-	a, known := c.AgentOf(d.DeploymentNamespace())
+	a, known := c.in.Facts.AgentOf(d.DeploymentNamespace())
 	s := c.stepOn(StepAgent, d, "the agent of its cluster has not reported")
 	switch {
 	case known && a.Heartbeat.State == agentconfig.Never:
@@ -151,26 +151,26 @@ func (c *Causes) ofAgent(a evaluate.Agent, s Step) []Step {
 		s.Evidence = append(s.Evidence, idle)
 	}
 	if a.Heartbeat.State == agentconfig.Never {
-		r := c.RegistrationOf(a.Cluster)
+		r := c.in.Facts.RegistrationOf(a.Cluster)
 		if why := r.Why(a.Cluster); why != "" {
 			s.Message += ": " + why
 		}
 		s.Evidence = append(s.Evidence, r.Others(a.Cluster)...)
 	}
-	if f, refused := c.NotProcessed(a.Cluster); refused {
+	if f, refused := c.in.NotProcessed(a.Cluster); refused {
 		return []Step{s, quote(StepNotProcessed, f)}
 	}
-	s.Next = only(c.LogsOfAgent(a))
+	s.Next = only(c.in.Steps.LogsOfAgent(a))
 	return []Step{s}
 }
 
 // paused returns the step about the object that pauses a bundle deployment; none if it is not known.
 func (c *Causes) paused(d *directory.Deployment) []Step {
-	r, ok := c.Pauses(d)
+	r, ok := c.in.Facts.Pauses(d)
 	if !ok {
 		return nil
 	}
-	s := Step{Kind: StepPaused, Object: r, Message: "it is paused", Next: only(c.Resume(r))}
+	s := Step{Kind: StepPaused, Object: r, Message: "it is paused", Next: only(c.in.Steps.Resume(r))}
 	if r.Kind == state.ClusterKind {
 		s.Cluster = r.Namespace + "/" + r.Name
 	}
@@ -179,27 +179,27 @@ func (c *Causes) paused(d *directory.Deployment) []Step {
 
 // because returns a step that waits for an object of Fleet, and why a controller does not process that.
 func (c *Causes) because(r object.Ref, s Step) []Step {
-	if o := c.Object(r); o != nil {
-		if f, ok := c.NotProcessed(o); ok {
+	if o := c.in.Facts.Object(r); o != nil {
+		if f, ok := c.in.NotProcessed(o); ok {
 			return []Step{s, quote(StepNotProcessed, f)}
 		}
 	}
-	s.Next = only(c.Commands.Describe(r))
+	s.Next = only(c.in.Steps.Commands.Describe(r))
 	return []Step{s}
 }
 
 // stop returns why the controller updates no cluster of a Bundle, if that is so.
 func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
 	s := Step{Object: facts.RefTo(b), AsOf: b.Reported().AsOf}
-	if f, ok := c.TargetError(b); ok {
+	if f, ok := c.in.TargetError(b); ok {
 		return []Step{quote(StepTargetError, f)}, true
 	}
 	if !ofHelmOp(b) { // the values of a HelmOp are in its Bundle
-		if f, ok := c.brokenBundleValues(c.valuesOfBundle(b)); ok {
+		if f, ok := c.in.brokenBundleValues(c.in.valuesOfBundle(b)); ok {
 			return []Step{quote(StepBundleValues, f)}, true
 		}
 	}
-	if f, ok := c.NotProcessed(b); ok {
+	if f, ok := c.in.NotProcessed(b); ok {
 		return []Step{quote(StepNotProcessed, f)}, true
 	}
 	switch {
@@ -209,7 +209,7 @@ func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
 			return c.because(facts.Ref(state.HelmOp, b.Namespace, helmOp), s), true
 		}
-	case !c.Processed(b):
+	case !c.in.Facts.Processed(b):
 		s.Kind, s.Message = StepBundlePending, "the controller has not processed it yet"
 	case b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation:
 		s.Kind, s.Message = StepBundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
@@ -225,13 +225,13 @@ func (c *Causes) notReadAgain(s Step) Step {
 	s.Findings = originsAt(s.Of, codes.ReleaseRecord, codes.Unread, codes.Unconfirmed)
 	if s.Of.Problem == directory.ClusterNotRead {
 		add := "--cluster NAME=KUBECONFIG"
-		if c.Captured() {
+		if c.in.Facts.Captured() {
 			add = "--cluster-snapshot NAME=PATH"
 		}
 		s.Next = only(remedy.Advise("%s also reads its cluster", add))
 	}
 	if !s.Of.OnOtherCluster {
-		s.Next = append(s.Next, c.ShowRole()) // something could not be read on a cluster that is read
+		s.Next = append(s.Next, c.in.Steps.ShowRole()) // something could not be read on a cluster that is read
 	}
 	return s
 }
@@ -239,8 +239,8 @@ func (c *Causes) notReadAgain(s Step) Step {
 // readObject returns the next step for an object that could not be read. A role helps only if a right is missing.
 func (c *Causes) readObject(o *evaluate.Object) remedy.Remedy {
 	switch {
-	case c.Source.Partial(), o.Reason == string(directory.RecordsForbidden):
-		return c.ShowRole()
+	case c.in.Result.Source.Partial(), o.Reason == string(directory.RecordsForbidden):
+		return c.in.Steps.ShowRole()
 	case o.NotServed():
 		return remedy.Advise("install the definition of the kind: the cluster does not serve it")
 	}

@@ -208,7 +208,7 @@ func TestReadObject(t *testing.T) {
 	} {
 		in := New(&facts.Facts{Result: &evaluate.Result{Source: source.Description{Origin: tc.origin}}},
 			remedy.Commands{}, nil)
-		c := &Causes{Input: in}
+		c := &Causes{in: in}
 		got := c.readObject(&evaluate.Object{Reason: tc.reason}).Text
 		if !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s, %s: %q, want %q", tc.origin, tc.reason, got, tc.want)

@@ -95,11 +95,11 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 		return append([]Step{c.stepOn(StepPaused, d, "it is paused")}, c.paused(d)...)
 	case spec.OffSchedule:
 		s := c.stepOn(StepSchedule, d, "it is outside of the schedule of its cluster")
-		s.Next = c.list("schedules", d.BD.Labels[fleet.ClusterNamespaceLabel])
+		s.Next = c.in.list("schedules", d.BD.Labels[fleet.ClusterNamespaceLabel])
 		return []Step{s}
 	}
 	if steps := c.NoAgent(d); len(steps) > 0 {
-		if said := c.SaidOf(d, "Deployed"); said != "" {
+		if said := c.in.Facts.SaidOf(d, "Deployed"); said != "" {
 			old := "the last status of " + d.Key() + " has an error" + said
 			steps[0].Evidence = append([]string{old}, steps[0].Evidence...)
 		}
@@ -115,7 +115,7 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 		return steps
 	}
 	for _, t := range d.RecordProblems {
-		if c.BlocksHelm(d, t) {
+		if c.in.Facts.BlocksHelm(d, t) {
 			s := c.stepOn(StepRecord, d, fmt.Sprintf("revision %d of its release is %s: Helm refuses to deploy",
 				t.Record.Revision, t.Status))
 			s.Since, s.Findings = t.Since, originsAt(d, codes.ReleaseRecord)
@@ -142,7 +142,7 @@ func (c *Causes) dependency(d *directory.Deployment, seen path) []Step {
 		if len(found) == 0 {
 			s := c.stepOn(StepAbsent, d, "no bundle deployment of its cluster matches its dependency "+
 				cmp.Or(ref.Name, metav1.FormatLabelSelector(ref.Selector)))
-			s.Said = c.SaidOf(d, "Deployed")
+			s.Said = c.in.Facts.SaidOf(d, "Deployed")
 			return append([]Step{s}, c.absentDependency(d, ref.Name, seen)...)
 		}
 		for _, b := range found {
@@ -185,10 +185,10 @@ func (c *Causes) absentDependency(d *directory.Deployment, name string, seen pat
 		return nil
 	}
 	s := Step{Object: facts.Ref(state.Bundle, workspace, name)}
-	bundle, cluster := c.Bundle(workspace+"/"+name), c.ClusterIn(d.Namespace)
+	bundle, cluster := c.in.Facts.Bundle(workspace+"/"+name), c.in.Facts.ClusterIn(d.Namespace)
 	switch {
-	case bundle == nil && c.Read(state.Bundle, workspace):
-		s.Kind, s.Message, s.Next = StepNoBundle, "the Bundle does not exist", c.list("bundles", workspace)
+	case bundle == nil && c.in.Facts.Read(state.Bundle, workspace):
+		s.Kind, s.Message, s.Next = StepNoBundle, "the Bundle does not exist", c.in.list("bundles", workspace)
 		return []Step{s}
 	case bundle == nil || cluster == nil:
 		return nil
@@ -197,11 +197,11 @@ func (c *Causes) absentDependency(d *directory.Deployment, name string, seen pat
 	if stop, stopped := c.stop(bundle); stopped {
 		return stop
 	}
-	switch r, ok := c.Targets(bundle).On(cluster.Namespace, cluster.Name); {
+	switch r, ok := c.in.Facts.Targets(bundle).On(cluster.Namespace, cluster.Name); {
 	case ok && r.Outcome == targeting.Excluded:
 		s.Kind, s.Message, s.Cluster = StepExcluded, "its targets do not select the cluster ("+string(r.Reason)+")",
 			d.Cluster
-		s.Next = only(c.Commands.ExplainTargets(bundle))
+		s.Next = only(c.in.Steps.Commands.ExplainTargets(bundle))
 		return []Step{s}
 	case ok && r.Outcome != targeting.Unknown:
 		return c.notCreated(bundle, r, seen).Steps
@@ -222,16 +222,16 @@ func (c *Causes) notCreated(b *v1alpha1.Bundle, t targeting.Result, seen path) C
 		s.Kind, s.Object = StepNoNamespace, facts.Ref(state.ClusterKind, on.Namespace, on.Name)
 		s.Message = "it has no namespace for BundleDeployments yet"
 		return notReady(c.because(s.Object, s)...)
-	case !c.Read(state.BundleDeployment, on.Status.Namespace):
+	case !c.in.Facts.Read(state.BundleDeployment, on.Status.Namespace):
 		s.Kind, s.Message, s.Next = StepUnread, "the BundleDeployments of its cluster could not be read",
-			only(c.ShowRole())
+			only(c.in.Steps.ShowRole())
 		return unknown(s)
 	}
 	if stop, stopped := c.stop(b); stopped {
 		return notReady(stop...)
 	}
-	if !c.rolloutPending(b) && c.lacks(b, on.Cluster) {
-		q := quote(StepNotCreated, c.absentDeployment(b, t))
+	if !c.in.rolloutPending(b) && c.in.lacks(b, on.Cluster) {
+		q := quote(StepNotCreated, c.in.absentDeployment(b, t))
 		q.Message = "it has no BundleDeployment, although a target matches its cluster"
 		return notReady(q)
 	}
@@ -240,7 +240,7 @@ func (c *Causes) notCreated(b *v1alpha1.Bundle, t targeting.Result, seen path) C
 	switch {
 	case offSchedule(on.Cluster):
 		s.Kind, s.Message = StepSchedule, "it is not created yet, and its cluster is outside of its schedule"
-		s.Next = c.list("schedules", on.Namespace)
+		s.Next = c.in.list("schedules", on.Namespace)
 		return notReady(s)
 	case !r.known:
 		s.Message = "it is not created yet, and the limits of the rollout are not known"
@@ -255,7 +255,7 @@ func (c *Causes) outOfSync(d *directory.Deployment, seen path) []Step {
 		return append([]Step{c.stepOn(StepPaused, d, "it is paused, and a newer deployment is staged")}, c.paused(d)...)
 	}
 	s := c.stepOn(StepRollout, d, "")
-	b := c.Bundle(d.Bundle)
+	b := c.in.Facts.Bundle(d.Bundle)
 	if b == nil {
 		s.Message = "a newer deployment is staged, and its Bundle, with the limits, was not read"
 		return []Step{s}
@@ -266,7 +266,7 @@ func (c *Causes) outOfSync(d *directory.Deployment, seen path) []Step {
 	h, known := c.rollout(b).holdOf(d.BD)
 	if !known {
 		s.Message = "a newer deployment is staged, and the limits of the rollout are not known"
-		s.Next = only(c.Commands.Describe(facts.RefTo(b)))
+		s.Next = only(c.in.Steps.Commands.Describe(facts.RefTo(b)))
 		return []Step{s}
 	}
 	return c.held(s, b, h, seen)
@@ -283,13 +283,13 @@ func (c *Causes) held(s Step, b *v1alpha1.Bundle, h targeting.Hold, seen path) [
 	for _, by := range h.By {
 		s.Clusters = append(s.Clusters, by.Key())
 	}
-	inspect := only(c.Commands.Describe(facts.RefTo(b)))
+	inspect := only(c.in.Steps.Commands.Describe(facts.RefTo(b)))
 	if h.Reason == targeting.NotHeld || h.Reason == targeting.NoPartition {
 		s.Next = inspect
 		return []Step{s}
 	}
 	if h.Reason == targeting.BundleLimit && bd != nil {
-		s.Next = only(c.Release(facts.Key(b), len(h.By)+1))
+		s.Next = only(c.in.Steps.Release(facts.Key(b), len(h.By)+1))
 	}
 	if behind := c.firstBehind(b, h, seen); len(behind) > 0 {
 		return append([]Step{s}, behind...)
@@ -323,7 +323,7 @@ func (c *Causes) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path) []
 // NotReached returns why the rollout does not update a bundle deployment of earlier contents; ok is false for any
 // other.
 func (c *Causes) NotReached(d *directory.Deployment) (cause Cause, ok bool) {
-	b := c.Bundle(d.Bundle)
+	b := c.in.Facts.Bundle(d.Bundle)
 	if b == nil || d.BD == nil || facts.Contents(b, d.BD) {
 		return Cause{}, false
 	}

@@ -16,7 +16,8 @@ import (
 // running is a row of the catalogue during a run.
 type running struct {
 	row
-	in *pass
+	in    *Input
+	found *found
 }
 
 // Run runs the checks of the scopes, of all scopes if it is called with none. It returns their findings in the order of
@@ -25,13 +26,13 @@ func Run(in *Input, scopes ...Scope) []Finding {
 	var rows []running
 	for _, r := range catalogue {
 		if len(scopes) == 0 || slices.Contains(scopes, r.scope) {
-			rows = append(rows, running{r, &pass{Input: in}})
+			rows = append(rows, running{r, in, &found{}})
 		}
 	}
 	run(in, rows)
 	var out []Finding
 	for _, r := range rows {
-		for _, f := range r.in.found {
+		for _, f := range r.found.findings {
 			out = append(out, in.as(f, r.code))
 		}
 	}
@@ -52,13 +53,13 @@ func (in *Input) as(f Finding, code string) Finding {
 
 // run goes over each part of the result once.
 func run(in *Input, rows []running) {
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		for _, r := range rows {
 			r.onDeployment(d)
 		}
 	}
 	for _, kind := range above {
-		for _, a := range in.Tree[kind] {
+		for _, a := range in.Result.Tree[kind] {
 			for _, r := range rows {
 				r.onAggregate(a)
 			}
@@ -66,34 +67,34 @@ func run(in *Input, rows []running) {
 	}
 	for _, r := range rows {
 		if r.agent != nil {
-			for _, a := range in.Agents() {
-				if in.Includes(state.ClusterKind, a.Cluster) {
-					r.agent(r.in, a)
+			for _, a := range in.Facts.Agents() {
+				if in.Result.Includes(state.ClusterKind, a.Cluster) {
+					r.agent(r.in, r.found, a)
 				}
 			}
 		}
 		if r.cluster != nil {
-			for _, c := range in.Desired.Clusters {
-				r.cluster(r.in, c)
+			for _, c := range in.Result.Desired.Clusters {
+				r.cluster(r.in, r.found, c)
 			}
 		}
 		if r.all != nil {
-			r.all(r.in)
+			r.all(r.in, r.found)
 		}
 	}
 }
 
 func (r running) onDeployment(d *evaluate.BundleDeployment) {
 	if r.deployment != nil {
-		r.deployment(r.in, d)
+		r.deployment(r.in, r.found, d)
 	}
 	if r.object != nil {
 		for i := range d.Objects {
-			r.object(r.in, d, &d.Objects[i])
+			r.object(r.in, r.found, d, &d.Objects[i])
 		}
 	}
 	if r.values != nil && d.BD != nil {
-		r.values(r.in, r.in.valuesOf(d))
+		r.values(r.in, r.found, r.in.valuesOf(d))
 	}
 }
 
@@ -102,16 +103,16 @@ func (r running) onAggregate(a *evaluate.Aggregate) {
 		r.onBundle(a, b)
 	}
 	if r.aggregate != nil && a.InScope && slices.Contains(r.kinds, a.Kind) {
-		r.aggregate(r.in, a)
+		r.aggregate(r.in, r.found, a)
 	}
 }
 
 func (r running) onBundle(a *evaluate.Aggregate, b *v1alpha1.Bundle) {
 	if r.bundle != nil && a.InScope && !facts.Deleting(b) {
-		r.bundle(r.in, b)
+		r.bundle(r.in, r.found, b)
 	}
 	partly := a.InScope || len(a.BundleDeployments) > 0
 	if r.bundleValues != nil && partly && !ofHelmOp(b) { // the values of a HelmOp are in its Bundle
-		r.bundleValues(r.in, r.in.valuesOfBundle(b))
+		r.bundleValues(r.in, r.found, r.in.valuesOfBundle(b))
 	}
 }

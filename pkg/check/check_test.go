@@ -124,8 +124,7 @@ func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref
 
 // renew computes the facts again, after a test has changed the result.
 func renew(in *Input) *Input {
-	in.Facts = facts.New(in.Result, in.Quotations)
-	return in
+	return New(facts.New(in.Result, in.Facts.Quotations), in.Steps.Commands, in.Steps.ClusterCommands)
 }
 
 // findings are those of one code.
@@ -148,10 +147,10 @@ func TestCommandsAreQuoted(t *testing.T) {
 			Name: name, Patch: "{"}}
 		d.Ownership.SetID = name
 		in := inputOf(d, s, ref)
-		in.Deployments[0].Objects[0].IDMismatch = true
+		in.Result.Deployments[0].Objects[0].IDMismatch = true
 		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "failed"}}
 		d.Orphans = []evaluate.Undesired{{Ref: ref, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
-		in.Undesired = []evaluate.Undesired{{Ref: ref,
+		in.Result.Undesired = []evaluate.Undesired{{Ref: ref,
 			Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
 		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name,
 			Revision: 1}}}}
@@ -178,10 +177,10 @@ func TestCommandsAreQuoted(t *testing.T) {
 
 // missingValues makes the values Secret of a deployment missing, and adds one that is left over.
 func missingValues(d *evaluate.BundleDeployment, in *Input) {
-	in.Source.TakenAt = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	past := in.Source.TakenAt.Add(-time.Hour)
+	in.Result.Source.TakenAt = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	past := in.Result.Source.TakenAt.Add(-time.Hour)
 	d.BD.Generation, d.BD.CreationTimestamp.Time, d.BD.Spec.ValuesHash = 1, past, "hash"
-	in.Desired.Values = &state.Values{
+	in.Result.Desired.Values = &state.Values{
 		Coverage: map[string]source.Coverage{
 			values.DeploymentType: source.Covered(),
 			values.BundleType:     source.Covered(),
@@ -193,7 +192,7 @@ func missingValues(d *evaluate.BundleDeployment, in *Input) {
 			},
 		},
 	}
-	in.Desired.Coverage = map[string]source.Coverage{state.BundleDeployment: source.Covered()}
+	in.Result.Desired.Coverage = map[string]source.Coverage{state.BundleDeployment: source.Covered()}
 }
 
 func TestList(t *testing.T) {
@@ -231,9 +230,9 @@ func TestContested(t *testing.T) {
 			"it has no owner now"},
 	} {
 		in := inputOf(deployment(), tc.state, ref)
-		in.Deployments[0].Objects[0].Metadata = tc.have
-		other.On = in.Desired.Clusters[0]
-		in.Desired = desiredStateOf(in.Desired.Deployments[0], other)
+		in.Result.Deployments[0].Objects[0].Metadata = tc.have
+		other.On = in.Result.Desired.Clusters[0]
+		in.Result.Desired = desiredStateOf(in.Result.Desired.Deployments[0], other)
 		var got []string
 		for _, f := range findings("FD103", in) {
 			got = append(got, f.Message)
@@ -273,7 +272,7 @@ func TestAbandonedSets(t *testing.T) {
 		{"the id of an existing set, another hash", ownership.Metadata{SetID: "default-guestbook", Hash: "1234"}, 0},
 	} {
 		in := inputOf(deployment(), evaluate.Ready)
-		in.Undesired = []evaluate.Undesired{{Ref: ref, Metadata: tc.metadata}}
+		in.Result.Undesired = []evaluate.Undesired{{Ref: ref, Metadata: tc.metadata}}
 		if got := findings("FD106", in); len(got) != tc.want {
 			t.Errorf("%s: %+v, want %d", tc.name, got, tc.want)
 		}
@@ -303,7 +302,7 @@ func TestTruncated(t *testing.T) {
 		d := deployment()
 		d.BD.Status = tc.status
 		in := inputOf(d, evaluate.Ready)
-		in.Whole = false
+		in.Result.Whole = false
 		var got []string
 		for _, f := range Run(renew(in)) {
 			if f.Code == "FD207" {

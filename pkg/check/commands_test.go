@@ -30,8 +30,8 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 		"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}},
 	}
 	in := inputOf(d, evaluate.Ready)
-	in.Source.TakenAt = now
-	in.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web",
+	in.Result.Source.TakenAt = now
+	in.Steps.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web",
 		Helm: "helm --kube-context web"}}
 	records := findings("FD602", in)
 	if len(records) != 2 {
@@ -46,7 +46,7 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	}
 	c := &v1alpha1.Cluster{}
 	c.Status.Agent.LastSeen = now.Add(-time.Hour).Format(time.RFC3339)
-	got := in.LogsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
+	got := in.Steps.LogsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
 	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got.Command != want {
 		t.Errorf("%q, want %q", got.Command, want)
 	}
@@ -72,7 +72,7 @@ func TestPendingRecordInUse(t *testing.T) {
 		d.RecordProblems = []directory.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook",
 			Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)
-		in.Source.TakenAt, in.Source.Origin = now, tc.origin
+		in.Result.Source.TakenAt, in.Result.Source.Origin = now, tc.origin
 		got := findings("FD602", in)
 		if len(got) != tc.findings || len(got) == 1 &&
 			strings.Contains(got[0].Remedies[0].Command, " --allow=deploy") != tc.delete {

@@ -84,7 +84,7 @@ func (w *world) input() *Input {
 		w.d.Objects = append(w.d.Objects, o)
 		w.d.Counts = w.d.Counts.Plus(counted[o.State])
 	}
-	f := in.Desired.Fleet
+	f := in.Result.Desired.Fleet
 	f.Clusters, f.Bundles, f.GitRepos, f.ControllerVersion = slices.Concat(w.clusters,
 		[]*v1alpha1.Cluster{w.cluster}), []*v1alpha1.Bundle{w.bundle}, []*v1alpha1.GitRepo{w.repo}, w.controller
 	f.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
@@ -93,8 +93,8 @@ func (w *world) input() *Input {
 		f.Coverage[k.Name] = source.Covered()
 	}
 	f.Coverage[state.BundleNamespaceMapping] = source.Covered()
-	in.Source.TakenAt = now
-	in.Deployments = []*evaluate.BundleDeployment{w.d}
+	in.Result.Source.TakenAt = now
+	in.Result.Deployments = []*evaluate.BundleDeployment{w.d}
 	*in.Result = *evaluate.NewResult(*in.Result)
 	return in
 }

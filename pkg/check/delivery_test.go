@@ -21,8 +21,8 @@ func TestLargeBundle(t *testing.T) {
 		whole      bool
 	}{{1 << 20, 0, true}, {1<<20 + 1, 1, true}, {1<<20 + 1, 0, false}} {
 		in := inputOf(deployment(), evaluate.Ready)
-		in.Whole, in.Deployments = tc.whole, evaluate.InOrder(in.Desired.Deployments, nil)
-		in.Desired.Bundles = []*v1alpha1.Bundle{{Size: tc.size}}
+		in.Result.Whole, in.Result.Deployments = tc.whole, evaluate.InOrder(in.Result.Desired.Deployments, nil)
+		in.Result.Desired.Bundles = []*v1alpha1.Bundle{{Size: tc.size}}
 		*in.Result = *evaluate.NewResult(*in.Result)
 		if got := findings("FD703", in); len(got) != tc.want {
 			t.Errorf("%d bytes, whole %v: %d findings, want %d", tc.size, tc.whole, len(got), tc.want)
@@ -52,8 +52,8 @@ func TestWillUninstallScope(t *testing.T) {
 		d.On.Leftovers = []*state.Record{x.Record}
 		x.On = d.On
 		in := inputOf(d, evaluate.Ready)
-		in.Desired.Removals = []*resolve.Removal{x}
-		in.Whole = tc.whole
+		in.Result.Desired.Removals = []*resolve.Removal{x}
+		in.Result.Whole = tc.whole
 		if got := findings("FD608", in); len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)
 		}
@@ -88,7 +88,7 @@ func TestBlocksHelm(t *testing.T) {
 		d.On = resolveWithAgent(tc.agent)
 		problem := directory.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision},
 			Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
-		if got := inputOf(d, evaluate.Ready).BlocksHelm(&d.Deployment, problem); got != tc.want {
+		if got := inputOf(d, evaluate.Ready).Facts.BlocksHelm(&d.Deployment, problem); got != tc.want {
 			t.Errorf("%s, revision %d, agent %s: %v, want %v", tc.status, tc.revision, tc.agent, got, tc.want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestFailedCorrections(t *testing.T) {
 		d.RecordProblems = []directory.RecordProblem{{Record: d.Release, Status: "pruned"},
 			{Record: d.Release, Status: tc.status}}
 		in := inputOf(d, evaluate.Ready)
-		if got := failedCorrections(in.Deployments[0]); got != tc.want {
+		if got := failedCorrections(in.Result.Deployments[0]); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
 		}
 	}

@@ -53,7 +53,7 @@ func doNot(n int, what string) string {
 func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member,
 	bundles []*v1alpha1.Bundle) (out expectedClusters, known bool) {
 	for i, d := range a.BundleDeployments {
-		left, certain := in.LeftOver(d)
+		left, certain := in.Facts.LeftOver(d)
 		if !certain {
 			return out, false
 		}
@@ -75,10 +75,10 @@ func (in *Input) expectedOf(a *evaluate.Aggregate, actual []fleet.Member,
 // certain. If a BundleNamespaceMapping may add clusters, the number of targets that the Bundle reports must confirm
 // that none does.
 func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
-	t, targeted, unmapped := in.Targets(b), 0, false
+	t, targeted, unmapped := in.Facts.Targets(b), 0, false
 	for r := range t.Results() {
 		c := r.Cluster.Cluster
-		exists := in.BundleDeployment(c.Status.Namespace+"/"+b.Name) != nil
+		exists := in.Facts.BundleDeployment(c.Status.Namespace+"/"+b.Name) != nil
 		switch r.Outcome {
 		case targeting.Expected, targeting.Blocked:
 			targeted++
@@ -100,7 +100,7 @@ func (in *Input) addExpected(out *expectedClusters, b *v1alpha1.Bundle) bool {
 		return true
 	}
 	confirmed := targeted > 0 && b.Status.Summary.DesiredReady == targeted
-	return confirmed && in.Read(state.ClusterKind, b.Namespace)
+	return confirmed && in.Facts.Read(state.ClusterKind, b.Namespace)
 }
 
 // addAbsent adds a targeted deployment that does not exist. It returns false if it is not certain why it does not.

@@ -92,9 +92,9 @@ func TestExpectedClusters(t *testing.T) {
 		w.d.Bundle = "fleet-local/guestbook"
 		tc.change(w)
 		in := renew(w.input())
-		for kind := range in.Desired.Coverage {
+		for kind := range in.Result.Desired.Coverage {
 			if tc.read != nil && !tc.read(kind) {
-				in.Desired.Coverage[kind] = source.NotCovered(source.Failure{Reason: source.Forbidden})
+				in.Result.Desired.Coverage[kind] = source.NotCovered(source.Failure{Reason: source.Forbidden})
 			}
 		}
 		got := findings("FD204", in)
@@ -115,9 +115,9 @@ func TestExpectedClusters(t *testing.T) {
 
 // expectedShare is the number of ready clusters by the targets.
 func expectedShare(in *Input) share {
-	a := in.Tree[state.GitRepo][0]
+	a := in.Result.Tree[state.GitRepo][0]
 	p, _ := in.partsOf(a)
-	x, _ := in.expectedOf(a, p.actual, in.Desired.Bundles)
+	x, _ := in.expectedOf(a, p.actual, in.Result.Desired.Bundles)
 	totals := fleet.TotalsOfRepo(x.members)
 	return share{totals.ReadyClusters, totals.DesiredReadyClusters}
 }

@@ -11,7 +11,7 @@ import (
 // Stuck returns a function that says why an object of Fleet that is being deleted stays, as a sentence with evidence.
 func (in *Input) Stuck() func(kind, key string) (message string, evidence []string) {
 	of := map[[2]string]*state.Deleting{}
-	all := in.Desired.Deleting()
+	all := in.Result.Desired.Deleting()
 	for i := range all {
 		of[[2]string{all[i].Kind, all[i].Namespace + "/" + all[i].Name}] = &all[i]
 	}

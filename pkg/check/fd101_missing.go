@@ -15,7 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) missing(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if in.expired(d, o) {
 		return // FD111 reports it
 	}
@@ -23,32 +23,32 @@ func (in *pass) missing(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f.Evidence = []string{desiredBy(d)}
 	if why := in.notDeployed(d, o); why != "" {
 		f.say("%s", why)
-		in.report(f, in.Commands.Predict(&d.Deployment))
+		out.report(f, in.Steps.Commands.Predict(&d.Deployment))
 		return
 	}
 	if _, ok := removedByHand(d); ok {
 		f.Follows = originsAt(&d.Deployment, codes.ReleaseRecord)
-		in.report(f, in.Commands.ShowCauses(&d.Deployment))
+		out.report(f, in.Steps.Commands.ShowCauses(&d.Deployment))
 		return
 	}
 	if o.Dependent != "" {
 		f.say("its manifest has an ownerReference to %s: Kubernetes deletes an object whose owner does not exist",
 			o.Dependent)
-		in.report(f, remedy.Advise("remove metadata.ownerReferences from the manifest, if that owner does not exist: "+
+		out.report(f, remedy.Advise("remove metadata.ownerReferences from the manifest, if that owner does not exist: "+
 			"a deploy creates the object, and Kubernetes deletes it again"))
 		return
 	}
-	remedies := in.Restore(d, o)
+	remedies := in.Steps.Restore(d, o)
 	if len(remedies) == 0 {
-		remedies = in.Redeploy(d)
+		remedies = in.Steps.Redeploy(d)
 	}
 	if o.GroupVersionKind().GroupKind() == jobKind {
-		accept := in.Commands.Rules(&d.Deployment,
+		accept := in.Steps.Commands.Rules(&d.Deployment,
 			"prints the rule with which Fleet ignores a Job that is deleted when it has finished; a Job that is "+
 				"restored or deployed runs again")
 		remedies = append([]remedy.Remedy{accept}, remedies...)
 	}
-	in.report(f, remedies...)
+	out.report(f, remedies...)
 }
 
 // jobKind is the kind whose objects can be deleted by themselves when they have finished.
@@ -72,7 +72,7 @@ func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool 
 		return false
 	}
 	ttl := time.Duration(min(*o.TTLAfterFinished, math.MaxInt32)) * time.Second // an int32 in the API
-	return d.Deployed.IsZero() || in.Now().IsZero() || !d.Deployed.Add(ttl).After(in.Now())
+	return d.Deployed.IsZero() || in.Result.Now().IsZero() || !d.Deployed.Add(ttl).After(in.Result.Now())
 }
 
 // notDeployed returns why Fleet may never have deployed an object, "" if it has. Such an object is not lost: a deploy

@@ -16,27 +16,27 @@ import (
 )
 
 // contested reports each object once, even if several bundles in scope desire it.
-func (in *pass) contested(c *directory.Cluster) {
-	type one struct {
-		*evaluate.BundleDeployment
-		*evaluate.Object
+func (in *Input) contested(out *found, c *directory.Cluster) {
+	type desired struct {
+		by *evaluate.BundleDeployment
+		o  *evaluate.Object
 	}
-	last := map[object.Key]one{}
-	for d, o := range in.ObjectsOn(c) {
+	last := map[object.Key]desired{}
+	for d, o := range in.Facts.ObjectsOn(c) {
 		if o.Reason == evaluate.Unconfirmed {
 			continue
 		}
-		if len(in.Desired.On(c).Confirmed(o.Key())) > 1 {
-			last[o.Key()] = one{d, o}
+		if len(in.Result.Desired.On(c).Confirmed(o.Key())) > 1 {
+			last[o.Key()] = desired{d, o}
 		}
 	}
 	for _, x := range last {
-		in.report(in.contestedObject(x.BundleDeployment, x.Object), remedy.Advise("remove it from all bundles but one"))
+		out.report(in.contestedObject(x.by, x.o), remedy.Advise("remove it from all bundles but one"))
 	}
 }
 
 func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
-	on := in.Desired.On(d.On)
+	on := in.Result.Desired.On(d.On)
 	desired := on.Confirmed(o.Key())
 	names := make([]string, len(desired))
 	for i, other := range desired {

@@ -7,7 +7,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-func (in *pass) modified(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) modified(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f := about(d, o.Ref, "%s differs in %s", o.Key(), facts.List(paths(o)))
 	for _, diff := range o.Differences {
 		f.AsOf = max(f.AsOf, diff.Time)
@@ -15,7 +15,7 @@ func (in *pass) modified(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f.Evidence = differs(o, len(o.Differences) > 1)
 	f.sayIf(o.ChangedOnWrite(), "its release states another value than the agent wrote: an admission webhook may have "+
 		"changed it, which is not proven, and may change it again after each write")
-	in.report(f, in.RestoreOrAccept(d, o)...)
+	out.report(f, in.Steps.RestoreOrAccept(d, o)...)
 }
 
 // paths are the fields in which an object differs.

@@ -11,14 +11,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-func (in *pass) orphaned(d *evaluate.BundleDeployment) {
+func (in *Input) orphaned(out *found, d *evaluate.BundleDeployment) {
 	for _, m := range d.Orphans {
-		in.orphanedObject(d, m)
+		in.orphanedObject(out, d, m)
 	}
 }
 
-func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesired) {
-	release, on := d.Release.Release(), in.On(d.On)
+func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m evaluate.Undesired) {
+	release, on := d.Release.Release(), in.Steps.On(d.On)
 	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
 	unknown := in.withoutResult(d.On)
 	const effect = "deletes it and what it contains, which no deploy creates again"
@@ -28,7 +28,7 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 	if _, still := d.Recorded[m.Key()]; still {
 		f.Message = fmt.Sprintf("%s is in release %s and no longer in the bundle: the next deploy deletes it", m.Key(),
 			release)
-		in.report(f, in.Commands.Predict(&d.Deployment))
+		out.report(f, in.Steps.Commands.Predict(&d.Deployment))
 		return
 	}
 	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
@@ -40,13 +40,13 @@ func (in *pass) orphanedObject(d *evaluate.BundleDeployment, m evaluate.Undesire
 		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref,
 			Downstream: true}, effect))
 	}
-	in.report(f)
+	out.report(f)
 }
 
 // withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.
 func (in *Input) withoutResult(c *directory.Cluster) int {
 	n := 0
-	for _, d := range in.Desired.Deployments {
+	for _, d := range in.Result.Desired.Deployments {
 		if d.On == c && d.Problem != "" {
 			n++
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-func (in *pass) abandoned() {
-	for _, m := range in.Undesired {
+func (in *Input) abandoned(out *found) {
+	for _, m := range in.Result.Undesired {
 		// A set that could not be read may still have a release.
-		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
-		known := in.Whole && on.SetsKnown(m.Key())
+		on := in.Result.Desired.On(in.Result.Desired.Cluster(m.Cluster))
+		known := in.Result.Whole && on.SetsKnown(m.Key())
 		if !known || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
 			continue
 		}
@@ -22,7 +22,7 @@ func (in *pass) abandoned() {
 		if len(unconfirmed) > 0 {
 			none = "no confirmed release"
 		}
-		f := Finding{Object: m.Ref, Cluster: in.ClusterName(on.Cluster),
+		f := Finding{Object: m.Ref, Cluster: in.Facts.ClusterName(on.Cluster),
 			Message: fmt.Sprintf("%s has ownership metadata of set %q, and %s on this cluster has that set",
 				m.Key(), m.Metadata.SetID, none)}
 		f.say("label %s=%s", fleet.HashLabel, m.Metadata.Hash)
@@ -30,7 +30,8 @@ func (in *pass) abandoned() {
 		for _, d := range unconfirmed {
 			f.say("the record of release %s in another namespace states the set, and nothing confirms that", d.Release)
 		}
-		in.report(f, in.On(on.Cluster).Show(m.Ref, "shows it, so that you can decide whether anything still uses it"))
+		out.report(f, in.Steps.On(on.Cluster).Show(m.Ref,
+			"shows it, so that you can decide whether anything still uses it"))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) notReady(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f := about(d, o.Ref, "%s is not ready", o.Key())
 	if o.Condition != "" {
 		f.Message += ": " + o.Condition
@@ -30,12 +30,12 @@ func (in *pass) notReady(d *evaluate.BundleDeployment, o *evaluate.Object) {
 		f.Remedies = append(f.Remedies, remedy.Advise("if the condition is normal for the object, set \"ignore: "+
 			"{conditions: [%s]}\" in the fleet.yaml: Fleet then ignores it in all objects of the bundle", rule))
 	}
-	in.report(f)
+	out.report(f)
 }
 
 // inspect is the next step about an object that is not ready: what shows more of it than its own conditions.
 func (in *Input) inspect(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
-	on := in.On(d.On)
+	on := in.Steps.On(d.On)
 	switch {
 	case o.Deletion != "":
 		return on.Show(o.Ref, "shows its finalizers and conditions")

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-func (in *pass) idMismatch(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) idMismatch(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if !o.IDMismatch {
 		return
 	}
@@ -20,6 +20,6 @@ func (in *pass) idMismatch(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	}
 	f := about(d, o.Ref, "%s: annotation %s should be %q and %s", o.Key(), fleet.IDAnnotation,
 		d.Ownership.SetID, is)
-	in.report(f, remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: o.Ref},
+	out.report(f, remedy.Make(remedy.Step{Kind: remedy.StepAdopt, Object: o.Ref},
 		"sets this annotation, and changes nothing else"))
 }

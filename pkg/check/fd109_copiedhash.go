@@ -15,11 +15,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
-func (in *pass) copiedHash() {
-	for _, m := range in.Undesired {
-		on := in.Desired.On(in.Desired.Cluster(m.Cluster))
+func (in *Input) copiedHash(out *found) {
+	for _, m := range in.Result.Undesired {
+		on := in.Result.Desired.On(in.Result.Desired.Cluster(m.Cluster))
 		d := on.OwnerOf(m.Metadata)
-		if d == nil || !in.InScope(d.ID()) || m.NoPrune {
+		if d == nil || !in.Result.InScope(d.ID()) || m.NoPrune {
 			continue
 		}
 		if !slices.Contains(on.MayHave(m.Metadata.Hash, m.Key(), m.Metadata), d) {
@@ -31,7 +31,7 @@ func (in *pass) copiedHash() {
 		f := Finding{Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
 			Message: fmt.Sprintf("%s has the hash label of %s, but was in none of its revisions", m.Key(), d.Key())}
 		f.sayIf(m.Controller != "", "it is controlled by "+m.Controller)
-		in.report(f, remedy.Advise("nothing to repair: Fleet ignores the object"))
+		out.report(f, remedy.Advise("nothing to repair: Fleet ignores the object"))
 	}
 }
 

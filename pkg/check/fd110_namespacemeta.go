@@ -19,7 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
+func (in *Input) namespaceMeta(out *found, d *evaluate.BundleDeployment) {
 	f, missing := in.namespaceLacks(d)
 	if len(missing) == 0 {
 		return
@@ -30,7 +30,7 @@ func (in *pass) namespaceMeta(d *evaluate.BundleDeployment) {
 			break
 		}
 	}
-	in.report(f)
+	out.report(f)
 }
 
 // namespaceLacks returns the finding about the namespace of a bundle deployment that is applied and whose agent is not
@@ -41,7 +41,7 @@ func (in *Input) namespaceLacks(d *evaluate.BundleDeployment) (f Finding, missin
 	}
 	options := d.Options()
 	ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: options.ReleaseNamespace()}
-	live, exists := in.Namespaces[d.On.ID][ref.Name]
+	live, exists := in.Result.Namespaces[d.On.ID][ref.Name]
 	if !exists {
 		return f, nil
 	}

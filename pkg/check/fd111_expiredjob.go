@@ -7,14 +7,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 )
 
-func (in *pass) expiredJob(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) expiredJob(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if !in.expired(d, o) {
 		return
 	}
 	f := about(d, o.Ref, "%s is not on the cluster: Kubernetes deletes it %ds after it has finished "+
 		"(ttlSecondsAfterFinished)", o.Key(), *o.TTLAfterFinished)
 	f.Evidence = []string{desiredBy(d)}
-	in.report(f, remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove "+
+	out.report(f, remedy.Advise("nothing to repair; if Fleet should not report it as missing, remove "+
 		"ttlSecondsAfterFinished from the manifest, or make the Job a Helm hook"),
-		in.Commands.Rules(&d.Deployment, "prints the rule with which Fleet ignores the missing Job"))
+		in.Steps.Commands.Rules(&d.Deployment, "prints the rule with which Fleet ignores the missing Job"))
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *pass) deploymentCounts(d *evaluate.BundleDeployment) {
-	a := in.View(d)
+func (in *Input) deploymentCounts(out *found, d *evaluate.BundleDeployment) {
+	a := in.Facts.View(d)
 	if a.Why.Cause == "" || ofOtherDeployment(d) {
 		return // FD208 reports a status of another deployment id
 	}
 	f := onDeployment(d, "%s %s: %s", d.Key(), difference(a, d.BD), a.Why.Words)
 	if f.Cause = a.Why.Cause; f.Cause == facts.Lag {
-		f.Settle, f.Pauses = in.SameNumbers(d.Ref()), 1
+		f.Settle, f.Pauses = in.Facts.SameNumbers(d.Ref()), 1
 	}
 	f.Follows = in.originsOfCounts(d, f.Cause)
 	if n := d.Counts.Unowned; n > 0 {
@@ -26,7 +26,7 @@ func (in *pass) deploymentCounts(d *evaluate.BundleDeployment) {
 	}
 	version := cmp.Or(facts.AgentVersion(d), "not known")
 	f.say("the agent's version is %s", version)
-	in.report(f, in.Commands.Describe(d.Ref()))
+	out.report(f, in.Steps.Commands.Describe(d.Ref()))
 }
 
 // ofOtherDeployment reports whether the status is that of another deployment id, or may be.
@@ -53,10 +53,10 @@ func difference(a *facts.View, bd *v1alpha1.BundleDeployment) string {
 // fleetCounts returns the counts in the status of a bundle deployment. Before Fleet 0.12 there are none; then it
 // returns the counts as the agent would compute them. known is false if neither is known.
 func (in *Input) fleetCounts(d *evaluate.BundleDeployment) (counts v1alpha1.ResourceCounts, known bool) {
-	if a := in.View(d); !a.ReportedKnown {
+	if a := in.Facts.View(d); !a.ReportedKnown {
 		return a.Actual.Counts, a.Known
 	}
-	return in.View(d).Reported.Counts, true
+	return in.Facts.View(d).Reported.Counts, true
 }
 
 // originsOfCounts returns the findings from which wrong counts of a bundle deployment follow.
@@ -65,7 +65,7 @@ func (in *Input) originsOfCounts(d *evaluate.BundleDeployment, why facts.Cause) 
 	case facts.Lag:
 		return notReadyOrigins(&d.Deployment)
 	case facts.StaleAgent:
-		if a, known := in.AgentOf(d.Namespace); known {
+		if a, known := in.Facts.AgentOf(d.Namespace); known {
 			return silentOrigins(a.Cluster)
 		}
 	}

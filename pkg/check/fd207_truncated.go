@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
-func (in *pass) truncated(d *evaluate.BundleDeployment) {
+func (in *Input) truncated(out *found, d *evaluate.BundleDeployment) {
 	if d.BD == nil {
 		return
 	}
@@ -20,7 +20,7 @@ func (in *pass) truncated(d *evaluate.BundleDeployment) {
 		return
 	}
 	f := onDeployment(d, "the status of %s %s", d.Key(), lists)
-	in.report(f, remedy.Run(in.Commands.Audit+" "+in.Commands.BundleArgs(&d.Deployment)+" -o wide",
+	out.report(f, remedy.Run(in.Steps.Commands.Audit+" "+in.Steps.Commands.BundleArgs(&d.Deployment)+" -o wide",
 		"lists all of the objects that the audit read"))
 }
 

@@ -6,11 +6,11 @@ import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 
 import "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 
-func (in *pass) frozen(d *evaluate.BundleDeployment) {
+func (in *Input) frozen(out *found, d *evaluate.BundleDeployment) {
 	if why := whyFrozen(d); why != "" {
 		f := onDeployment(d, "the status of %s is not current: %s", d.Key(), why)
 		f.Follows = originsAt(&d.Deployment, codes.NotApplied)
-		in.report(f, in.Commands.ShowCauses(&d.Deployment))
+		out.report(f, in.Steps.Commands.ShowCauses(&d.Deployment))
 	}
 }
 

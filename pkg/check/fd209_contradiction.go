@@ -13,9 +13,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *pass) contradiction(d *evaluate.BundleDeployment) {
+func (in *Input) contradiction(out *found, d *evaluate.BundleDeployment) {
 	for _, f := range in.contradictions(d) {
-		in.report(f)
+		out.report(f)
 	}
 }
 
@@ -24,10 +24,10 @@ func (in *Input) contradictions(d *evaluate.BundleDeployment) []Finding {
 	var out []Finding
 	for _, x := range contradictions(d) {
 		f := onDeployment(d, "the status of %s: %s", d.Key(), x.message)
-		f.Code, f.Aspect, f.Remedies = codes.Contradiction, x.aspect, only(in.Commands.Describe(f.Object))
+		f.Code, f.Aspect, f.Remedies = codes.Contradiction, x.aspect, only(in.Steps.Commands.Describe(f.Object))
 		if x.aspect == listed {
 			o := &d.BD.Status.NonReadyStatus[0]
-			f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.ReportedOf(&d.Deployment, o))
+			f.say("%s %s/%s%s", strings.ToLower(o.Kind), o.Namespace, o.Name, in.Facts.ReportedOf(&d.Deployment, o))
 		}
 		out = append(out, f)
 	}
@@ -39,7 +39,7 @@ const listed = "listed"
 
 // contradictionAbove reports what is mutually exclusive in the status of an aggregate, or in those of a GitRepo or
 // HelmOp and one of its Bundles.
-func (in *pass) contradictionAbove(a *evaluate.Aggregate) {
+func (in *Input) contradictionAbove(out *found, a *evaluate.Aggregate) {
 	found := contradictionsOf(a)
 	ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
 	if b := in.failingBundle(a); b != nil && ready {
@@ -49,7 +49,7 @@ func (in *pass) contradictionAbove(a *evaluate.Aggregate) {
 	for _, x := range found {
 		f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
 			Message: "the status of " + a.Key() + ": " + x.message}
-		in.report(f, in.Commands.Describe(f.Object))
+		out.report(f, in.Steps.Commands.Describe(f.Object))
 	}
 }
 
@@ -130,9 +130,9 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 
 // failingBundle returns the first Bundle of a GitRepo or HelmOp that has not been ready for some time; nil without one.
 func (in *Input) failingBundle(a *evaluate.Aggregate) *v1alpha1.Bundle {
-	for _, b := range in.BundlesOf(facts.RefOf(a)) {
+	for _, b := range in.Facts.BundlesOf(facts.RefOf(a)) {
 		c := facts.ConditionOf(b.Status.Conditions, "Ready")
-		if c.Status == "False" && !facts.Deleting(b) && in.LongAgo(facts.Parsed(c.LastUpdateTime)) {
+		if c.Status == "False" && !facts.Deleting(b) && in.Facts.LongAgo(facts.Parsed(c.LastUpdateTime)) {
 			return b
 		}
 	}

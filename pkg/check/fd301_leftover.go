@@ -12,18 +12,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 )
 
-func (in *pass) leftover(d *evaluate.BundleDeployment) {
-	if left, certain := in.LeftOver(d); !left || !certain {
+func (in *Input) leftover(out *found, d *evaluate.BundleDeployment) {
+	if left, certain := in.Facts.LeftOver(d); !left || !certain {
 		return
 	}
-	b, c := in.Bundle(d.Bundle), in.ClusterIn(d.Namespace)
-	r, _ := in.Targets(b).On(c.Namespace, c.Name)
+	b, c := in.Facts.Bundle(d.Bundle), in.Facts.ClusterIn(d.Namespace)
+	r, _ := in.Facts.Targets(b).On(c.Namespace, c.Name)
 	f := onDeployment(d, "bundle %s is deployed to cluster %s, but %s", facts.Key(b), r.Cluster.Key(), because(r))
 	f.Evidence = []string{uninstalls(d)}
 	f.sayIf(d.BD.Spec.OffSchedule, "the cluster is off schedule: Fleet does not delete it now")
 	f.sayIf(facts.Failed(b), "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
-	f.Settle = in.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
-	in.report(f, in.Commands.ExplainTargets(b), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref(),
+	f.Settle = in.Facts.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
+	out.report(f, in.Steps.Commands.ExplainTargets(b), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref(),
 		Effect: uninstalls(d) + ", which an undo does not bring back"},
 		"deletes the BundleDeployment; "+uninstalls(d)))
 }

@@ -13,22 +13,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) absent() {
-	for _, b := range in.Candidates() {
+func (in *Input) absent(out *found) {
+	for _, b := range in.Facts.Candidates() {
 		if in.rolloutPending(b) {
 			continue
 		}
-		for r := range in.Targets(b).Results() {
-			if r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key()) &&
+		for r := range in.Facts.Targets(b).Results() {
+			if r.Outcome == targeting.Expected && in.Facts.DeploymentInScope(b, r.Cluster.Key()) &&
 				in.lacks(b, r.Cluster.Cluster) {
-				in.report(in.absentDeployment(b, r))
+				out.report(in.absentDeployment(b, r))
 			}
 		}
 	}
 }
 
 // rolloutPending reports whether the controller may still have to create BundleDeployments of a bundle.
-func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool { return in.Young(b) || pending(b) != "" }
+func (in *Input) rolloutPending(b *v1alpha1.Bundle) bool {
+	return in.Facts.Young(b) || pending(b) != ""
+}
 
 // Pending returns why the controller may still have to create the BundleDeployment of a bundle for a cluster, as a
 // sentence; empty if nothing shows that.
@@ -78,11 +80,11 @@ func offSchedule(c *v1alpha1.Cluster) bool { return c.Status.Scheduled && !c.Sta
 // lacks reports whether it is certain that a bundle has no BundleDeployment for a cluster that should have one.
 func (in *Input) lacks(b *v1alpha1.Bundle, c *v1alpha1.Cluster) bool {
 	namespace := c.Status.Namespace
-	if facts.Deleting(c) || in.NewerThan(c, joining) || offSchedule(c) {
+	if facts.Deleting(c) || in.Facts.NewerThan(c, joining) || offSchedule(c) {
 		return false
 	}
-	known := in.ClusterIn(namespace) != nil && in.Read(state.BundleDeployment, namespace)
-	return known && in.BundleDeployment(namespace+"/"+b.Name) == nil
+	known := in.Facts.ClusterIn(namespace) != nil && in.Facts.Read(state.BundleDeployment, namespace)
+	return known && in.Facts.BundleDeployment(namespace+"/"+b.Name) == nil
 }
 
 func (in *Input) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) Finding {
@@ -90,13 +92,13 @@ func (in *Input) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) Findin
 		Code: codes.Absent, Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
-		Settle: in.Unchanged(append(related(b, r.Cluster.Cluster),
+		Settle: in.Facts.Unchanged(append(related(b, r.Cluster.Cluster),
 			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name))...),
 	}
 	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
 	n := b.Status.Summary.DesiredReady
 	f.sayIf(n > 0, "the status of the bundle counts "+facts.Count(n, "target"))
 	f.sayIf(b.Spec.Paused, "the bundle is paused, which does not prevent the creation of a BundleDeployment")
-	f.Remedies = append(f.Remedies, in.Commands.ExplainTargets(b))
+	f.Remedies = append(f.Remedies, in.Steps.Commands.ExplainTargets(b))
 	return f
 }

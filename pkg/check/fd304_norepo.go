@@ -9,16 +9,16 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *pass) noRepo(b *v1alpha1.Bundle) {
+func (in *Input) noRepo(out *found, b *v1alpha1.Bundle) {
 	if f, ok := in.NoRepo(b); ok {
-		in.report(f)
+		out.report(f)
 	}
 }
 
 // NoRepo returns the finding that the GitRepo or HelmOp of a Bundle does not exist, if that is so.
 func (in *Input) NoRepo(b *v1alpha1.Bundle) (f Finding, ok bool) {
 	repo, ok := facts.RepoOf(b)
-	if !ok || in.Object(repo) != nil || in.Young(b) {
+	if !ok || in.Facts.Object(repo) != nil || in.Facts.Young(b) {
 		return f, false
 	}
 	ref := facts.RefTo(b)
@@ -26,7 +26,7 @@ func (in *Input) NoRepo(b *v1alpha1.Bundle) (f Finding, ok bool) {
 		Object: ref,
 		Message: fmt.Sprintf("bundle %s is of %s %s/%s, which does not exist", facts.Key(b), repo.Kind,
 			repo.Namespace, repo.Name),
-		Settle:   in.Unchanged(ref, repo),
-		Remedies: only(in.Commands.DeleteBundle(ref)),
-	}, in.Read(repo.Kind, b.Namespace)
+		Settle:   in.Facts.Unchanged(ref, repo),
+		Remedies: only(in.Steps.Commands.DeleteBundle(ref)),
+	}, in.Facts.Read(repo.Kind, b.Namespace)
 }

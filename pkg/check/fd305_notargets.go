@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) noTargets(b *v1alpha1.Bundle) {
+func (in *Input) noTargets(out *found, b *v1alpha1.Bundle) {
 	if targeting.IsAgentBundle(b) || !facts.Observed(b) || !in.reachesNone(b) {
 		return
 	}
@@ -21,17 +21,17 @@ func (in *pass) noTargets(b *v1alpha1.Bundle) {
 		Message: fmt.Sprintf("bundle %s reaches none of the clusters in its namespace (%d)", facts.Key(b),
 			in.clustersIn(b.Namespace)),
 	}
-	for _, group := range in.Targets(b).AbsentGroups() {
+	for _, group := range in.Facts.Targets(b).AbsentGroups() {
 		f.say("its targets name ClusterGroup %s, which does not exist", group)
 	}
-	in.report(f, in.Commands.ExplainTargets(b))
+	out.report(f, in.Steps.Commands.ExplainTargets(b))
 }
 
 // reachesNone reports whether it is certain that a bundle targets no cluster. If not every cluster that it may target
 // was read, the status of the bundle must confirm it.
 func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
-	t := in.Targets(b)
-	if t.Invalid != nil || !in.Read(state.ClusterKind, b.Namespace) {
+	t := in.Facts.Targets(b)
+	if t.Invalid != nil || !in.Facts.Read(state.ClusterKind, b.Namespace) {
 		return false
 	}
 	confirmed := t.Complete() || b.Status.Summary.DesiredReady == 0
@@ -46,7 +46,7 @@ func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 // clustersIn returns the number of Clusters in a namespace.
 func (in *Input) clustersIn(namespace string) int {
 	n := 0
-	for _, c := range in.Desired.Fleet.Clusters {
+	for _, c := range in.Result.Desired.Fleet.Clusters {
 		if c.Namespace == namespace {
 			n++
 		}

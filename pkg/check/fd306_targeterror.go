@@ -15,11 +15,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *pass) targetError() {
-	for _, b := range in.Candidates() {
-		if f, ok := in.TargetError(b); ok && in.DeploymentInScope(b, f.Cluster) {
+func (in *Input) targetError(out *found) {
+	for _, b := range in.Facts.Candidates() {
+		if f, ok := in.TargetError(b); ok && in.Facts.DeploymentInScope(b, f.Cluster) {
 			f.AsOf = b.Reported().AsOf
-			in.report(f)
+			out.report(f)
 		}
 	}
 }
@@ -38,16 +38,16 @@ var (
 func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 	f := Finding{Code: codes.TargetError, Object: facts.RefTo(b)}
 	get := func(namespace, resource, name, output, effect string) []remedy.Remedy {
-		return []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
+		return []remedy.Remedy{remedy.Run(in.Steps.Commands.Kubectl+remedy.InNamespace(namespace)+" get "+
 			remedy.Named(resource+".fleet.cattle.io", name)+output, "%s", effect)}
 	}
-	if err := in.Targets(b).Invalid; err != nil {
+	if err := in.Facts.Targets(b).Invalid; err != nil {
 		field, _, _ := strings.Cut(err.Error(), ": ")
 		f.Message = fmt.Sprintf("the selector %s of bundle %s is not valid: Fleet evaluates none of its targets", field,
 			facts.Key(b))
 		f.Remedies = get(b.Namespace, "bundles", b.Name, " -o jsonpath='{.spec.targets}'",
 			"prints the targets of the bundle")
-		if said := in.Said(b, "Ready"); said != "" {
+		if said := in.Facts.Said(b, "Ready"); said != "" {
 			f.say("Fleet reports%s", said)
 		}
 		if repo := in.repoOfTarget(b, field); repo != "" {
@@ -80,7 +80,7 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 		f.Remedies = append([]remedy.Remedy{remedy.Advise("set helm.disablePreProcess in the fleet.yaml, if what " +
 			"stands between ${ and } is no template of Fleet")}, f.Remedies...)
 	}
-	f.Evidence = append(f.Evidence, "Fleet reports"+in.Said(b, "Ready"))
+	f.Evidence = append(f.Evidence, "Fleet reports"+in.Facts.Said(b, "Ready"))
 	return f, true
 }
 
@@ -88,7 +88,7 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 // if the target is not from there.
 func (in *Input) repoOfTarget(b *v1alpha1.Bundle, field string) string {
 	repo, _ := facts.RepoOf(b)
-	g := in.GitRepo(repo.Namespace + "/" + repo.Name)
+	g := in.Facts.GitRepo(repo.Namespace + "/" + repo.Name)
 	for i := range b.Spec.Targets {
 		t := b.Spec.Targets[i].ClusterTarget
 		same := func(x v1alpha1.ClusterTarget) bool { return reflect.DeepEqual(x, t) }
@@ -118,7 +118,7 @@ func (in *Input) labelNow(namespace, name, where, label string) []string {
 	if where != "label" {
 		return nil
 	}
-	for _, c := range in.Desired.Fleet.Clusters {
+	for _, c := range in.Result.Desired.Fleet.Clusters {
 		if c.Namespace != namespace || c.Name != name {
 			continue
 		}

@@ -7,18 +7,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-func (in *pass) valuesPending(o *valuesOwner) {
+func (in *Input) valuesPending(out *found, o *valuesOwner) {
 	pending := o.result.State == values.Pending && o.facts.Owner.Hash != ""
 	if !pending && o.result.State != values.Repair {
 		return
 	}
 	f := o.finding("the values Secret of %s is or may be in an update: %s", o.key, o.pendingReason())
 	f.Evidence = o.lastChange()
-	again := in.Commands.Audit
+	again := in.Steps.Commands.Audit
 	if o.deployment != nil {
-		again += " " + in.Commands.BundleArgs(&o.deployment.Deployment)
+		again += " " + in.Steps.Commands.BundleArgs(&o.deployment.Deployment)
 	}
-	in.report(f, remedy.Run(again, "shows whether the update has ended"))
+	out.report(f, remedy.Run(again, "shows whether the update has ended"))
 }
 
 func (o *valuesOwner) pendingReason() string {

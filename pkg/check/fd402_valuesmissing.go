@@ -8,24 +8,24 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-func (in *pass) valuesMissing(o *valuesOwner) {
+func (in *Input) valuesMissing(out *found, o *valuesOwner) {
 	switch {
 	case o.result.State == values.Missing:
 		f := o.finding("the values Secret of %s does not exist: the agent cannot deploy the bundle", o.key)
 		f.Evidence = append([]string{o.why(), in.withoutValues()}, in.brokenBundle(o)...)
-		in.reportRewrite(o, f)
+		in.reportRewrite(out, o, f)
 	case o.result.State == values.Foreign && o.result.Reason != values.Equal:
 		f := o.finding("the values Secret of %s does not exist: a Secret of type %q has its name", o.key,
 			o.facts.Secret.Type)
 		f.Evidence = append([]string{"the type of a Secret cannot be changed: save the other Secret and remove it, " +
 			"if nothing uses it", in.withForeign()}, in.brokenBundle(o)...)
-		in.report(f, in.Commands.ShowSecret(o.secret))
+		out.report(f, in.Steps.Commands.ShowSecret(o.secret))
 	}
 }
 
 // withoutValues describes what the controller does if the Secret does not exist.
 func (in *Input) withoutValues() string {
-	switch c := in.Controller(); {
+	switch c := in.Facts.Controller(); {
 	case c.Waits():
 		return in.controllerVersion() + ": it waits for the Secret, and does not write it again, not even for a new " +
 			"forceSyncGeneration"
@@ -41,7 +41,7 @@ func (in *Input) withoutValues() string {
 
 // withForeign describes what the controller does if a Secret of another type has the name.
 func (in *Input) withForeign() string {
-	switch c := in.Controller(); {
+	switch c := in.Facts.Controller(); {
 	case c.RepairsMismatch():
 		return in.controllerVersion() + ": when it processes the Bundle, it overwrites the data of the other Secret"
 	case c.Known:

@@ -10,9 +10,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-func (in *pass) bundleValues(o *valuesOwner) {
+func (in *Input) bundleValues(out *found, o *valuesOwner) {
 	if f, broken := in.brokenBundleValues(o); broken {
-		in.report(f)
+		out.report(f)
 	}
 }
 
@@ -27,7 +27,7 @@ func (in *Input) brokenBundleValues(o *valuesOwner) (Finding, bool) {
 		what = "does not exist"
 	case values.Foreign:
 		what = fmt.Sprintf("does not exist: a Secret of type %q has its name", o.facts.Secret.Type)
-		evidence, next = nil, in.Commands.ShowSecret(o.secret)
+		evidence, next = nil, in.Steps.Commands.ShowSecret(o.secret)
 	}
 	f := o.finding("the values Secret of bundle %s %s", o.key, what)
 	f.Evidence = evidence

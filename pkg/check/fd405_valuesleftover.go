@@ -12,18 +12,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) valuesLeftover(o *valuesOwner) {
+func (in *Input) valuesLeftover(out *found, o *valuesOwner) {
 	what := o.oddity()
 	if what == "" {
 		return
 	}
 	f := o.finding("the values Secret %s %s", o.key, what)
 	f.Object, f.Evidence = o.secret, o.lastChange()
-	remedies := only(in.Commands.ShowSecret(f.Object))
+	remedies := only(in.Steps.Commands.ShowSecret(f.Object))
 	if o.result.State == values.Leftover {
 		remedies = append(remedies, removesValues(f.Object))
 	}
-	in.report(f, remedies...)
+	out.report(f, remedies...)
 }
 
 // removesValues deletes a values Secret that is left over.
@@ -49,32 +49,32 @@ func (o *valuesOwner) oddity() string {
 }
 
 // ownerlessValues reports Secrets whose BundleDeployment or Bundle does not exist.
-func (in *pass) ownerlessValues() {
-	secrets := in.Desired.Values
-	if !in.Whole || secrets == nil {
+func (in *Input) ownerlessValues(out *found) {
+	secrets := in.Result.Desired.Values
+	if !in.Result.Whole || secrets == nil {
 		return
 	}
 	known := map[state.ValuesKey]bool{}
-	for _, bd := range in.Desired.BundleDeployments {
+	for _, bd := range in.Result.Desired.BundleDeployments {
 		known[state.DeploymentKey(bd)] = true
 	}
-	for _, b := range in.Desired.Bundles {
+	for _, b := range in.Result.Desired.Bundles {
 		known[state.BundleKey(b)] = true
 	}
 	kinds := map[string]string{values.DeploymentType: state.BundleDeployment, values.BundleType: state.Bundle}
 	for k, s := range secrets.Secrets {
 		kind := kinds[k.Type]
-		if known[k] || s.Deleting || !in.Desired.Read(kind, k.Namespace) {
+		if known[k] || s.Deleting || !in.Result.Desired.Read(kind, k.Namespace) {
 			continue
 		}
 		alone := values.Facts{Type: k.Type, Owner: values.Owner{Kind: kind, Changed: s.Changed}, Secret: s, Read: true}
-		if r := values.Classify(alone, in.Now(), in.Controller()); r.State == values.Leftover {
+		if r := values.Classify(alone, in.Result.Now(), in.Facts.Controller()); r.State == values.Leftover {
 			f := Finding{Object: secretRef(k.Namespace, k.Name),
 				Message: fmt.Sprintf("the values Secret %s/%s is left over: its %s does not exist", k.Namespace, k.Name,
 					kind),
-				Settle: in.SameValues(k, facts.Ref(kind, k.Namespace, k.Name))}
+				Settle: in.Facts.SameValues(k, facts.Ref(kind, k.Namespace, k.Name))}
 			f.say("the last change was at %s", facts.Time(r.Since))
-			in.report(f, in.Commands.ShowSecret(f.Object), removesValues(f.Object))
+			out.report(f, in.Steps.Commands.ShowSecret(f.Object), removesValues(f.Object))
 		}
 	}
 }

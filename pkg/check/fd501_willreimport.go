@@ -14,7 +14,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
-func (in *pass) willReimport(a evaluate.Agent) {
+func (in *Input) willReimport(out *found, a evaluate.Agent) {
 	if !facts.Reimported(a) {
 		return
 	}
@@ -30,12 +30,12 @@ func (in *pass) willReimport(a evaluate.Agent) {
 		f.Message = fmt.Sprintf("fleet-controller is about to import the agent of cluster %s again: it has set "+
 			"agentConfigChanged", f.Cluster)
 	}
-	if c, _ := in.Desired.Agents.Config(); c.Config != nil {
-		ignored := agentconfig.ReloadIgnored(c.Version, in.Desired.ControllerVersion)
+	if c, _ := in.Result.Desired.Agents.Config(); c.Config != nil {
+		ignored := agentconfig.ReloadIgnored(c.Version, in.Result.Desired.ControllerVersion)
 		f.sayIf(ignored != "", ignored)
 	}
 	f.sayIf(a.Now.Why != "", a.Now.Why)
-	in.report(f, avoidImport(a))
+	out.report(f, avoidImport(a))
 }
 
 // evidenceOf describes one reason: where the present value is, and both values.

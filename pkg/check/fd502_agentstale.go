@@ -11,7 +11,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 )
 
-func (in *pass) agentStale(a evaluate.Agent) {
+func (in *Input) agentStale(out *found, a evaluate.Agent) {
 	stopped := facts.Stopped(a)
 	if !stopped && !facts.Broken(a) {
 		return
@@ -21,14 +21,14 @@ func (in *pass) agentStale(a evaluate.Agent) {
 		f.Message = fmt.Sprintf("the agent of cluster %s does not deploy: %s", f.Cluster, idle)
 		f.Evidence = []string{"the pod was created at " + facts.Time(a.Stuck.Since), "last heartbeat: " +
 			a.Cluster.Status.Agent.LastSeen}
-		in.report(f, in.LogsOfAgent(a))
+		out.report(f, in.Steps.LogsOfAgent(a))
 		return
 	}
 	f.Message = fmt.Sprintf("the agent of cluster %s last reported %s before the data was taken: all numbers of this "+
 		"cluster are that old", f.Cluster, age(h.Age))
 	f.Evidence = []string{"last heartbeat: " + a.Cluster.Status.Agent.LastSeen, limitOf(h)}
 	f.sayIf(idle != "", idle)
-	in.report(f, in.LogsOfAgent(a))
+	out.report(f, in.Steps.LogsOfAgent(a))
 }
 
 // limitOf describes the age from which a heartbeat is too old.

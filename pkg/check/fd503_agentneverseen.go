@@ -12,8 +12,8 @@ import (
 )
 
 // agentNeverSeen reports an agent that was imported, or one that registers itself, and has never reported.
-func (in *pass) agentNeverSeen(a evaluate.Agent) {
-	r := in.RegistrationOf(a.Cluster)
+func (in *Input) agentNeverSeen(out *found, a evaluate.Agent) {
+	r := in.Facts.RegistrationOf(a.Cluster)
 	refused := len(facts.Refusals(a.Cluster)) > 0 // FD610 has the error
 	if refused || !a.Silent && !r.Elsewhere(a) {
 		return
@@ -21,7 +21,7 @@ func (in *pass) agentNeverSeen(a evaluate.Agent) {
 	f, c := onCluster(a), a.Cluster
 	f.AsOf = c.Status.LastChange()
 	if c.Spec.KubeConfigSecret == "" {
-		in.neverRegistered(a, f, r)
+		in.neverRegistered(out, a, f, r)
 		return
 	}
 	f.Message = fmt.Sprintf("the agent of cluster %s was imported and has never reported", f.Cluster)
@@ -30,13 +30,13 @@ func (in *pass) agentNeverSeen(a evaluate.Agent) {
 	idle := facts.IdleOf(a)
 	f.sayIf(idle != "", idle)
 	f.say("the agent was installed for the API server %q", escape.Address(c.Status.APIServerURL))
-	in.report(f, in.LogsOfAgent(a))
+	out.report(f, in.Steps.LogsOfAgent(a))
 }
 
 // neverRegistered reports an agent that registers itself. The controller names a Cluster after its clientID only if an
 // agent has registered with it. Other Clusters were created by hand, and nothing here shows whether an agent has
 // registered.
-func (in *pass) neverRegistered(a evaluate.Agent, f Finding, r facts.Registration) {
+func (in *Input) neverRegistered(out *found, a evaluate.Agent, f Finding, r facts.Registration) {
 	c := a.Cluster
 	f.Message = fmt.Sprintf("no agent has reported for cluster %s: its spec names no kubeconfig Secret, so its agent "+
 		"must register itself", f.Cluster)
@@ -53,5 +53,5 @@ func (in *pass) neverRegistered(a evaluate.Agent, f Finding, r facts.Registratio
 	f.Evidence = append(r.Others(c), "the Cluster was created at "+facts.Time(c.CreationTimestamp.Time))
 	f.sayIf(c.Status.Namespace == "", "the controller has not given the Cluster a namespace: it cannot grant the "+
 		"registration before that")
-	in.report(f, in.LogsOfAgent(a))
+	out.report(f, in.Steps.LogsOfAgent(a))
 }

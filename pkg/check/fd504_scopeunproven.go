@@ -16,25 +16,25 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) scopeUnproven(c *directory.Cluster) {
+func (in *Input) scopeUnproven(out *found, c *directory.Cluster) {
 	for _, x := range c.Disputes {
-		if slices.ContainsFunc(x.Deployments, in.InScope) {
-			in.disputedScope(x)
+		if slices.ContainsFunc(x.Deployments, in.Result.InScope) {
+			in.disputedScope(out, x)
 		}
 	}
-	in.contradictedReleases(c)
+	in.contradictedReleases(out, c)
 }
 
 // contradictedReleases reports each agent with releases that state sets of which no object has the ownership metadata.
-func (in *pass) contradictedReleases(c *directory.Cluster) {
+func (in *Input) contradictedReleases(out *found, c *directory.Cluster) {
 	objects, clusters := map[string][]*evaluate.Object{}, map[string]string{} // by the namespace of the agent
-	for d, o := range in.ObjectsOn(c) {
+	for d, o := range in.Facts.ObjectsOn(c) {
 		if o.Reason == evaluate.ScopeUnproven {
 			objects[d.Agent], clusters[d.Agent] = append(objects[d.Agent], o), d.Cluster
 		}
 	}
 	for agent, found := range objects {
-		in.report(Finding{
+		out.report(Finding{
 			Object:  object.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: agent, Name: fleet.AgentName},
 			Cluster: clusters[agent],
 			Message: fmt.Sprintf("the scope of the agent in namespace %s is not known: %s have other sets than the "+
@@ -48,19 +48,19 @@ func (in *pass) contradictedReleases(c *directory.Cluster) {
 // showScope shows the scope with which an agent runs.
 func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
 	path := escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="` + fleet.AgentScopeEnv + `")].value}`)
-	command := in.On(c).Kubectl + remedy.InNamespace(agent) + " get deployment " + fleet.AgentName +
+	command := in.Steps.On(c).Kubectl + remedy.InNamespace(agent) + " get deployment " + fleet.AgentName +
 		" -o jsonpath=" + path
 	return remedy.Run(command, "prints the scope with which the agent runs")
 }
 
-func (in *pass) disputedScope(x *directory.Dispute) {
+func (in *Input) disputedScope(out *found, x *directory.Dispute) {
 	deployments := facts.Count(len(x.Deployments), "bundle deployment")
 	f := Finding{Object: facts.Ref(state.ClusterKind, x.Cluster.Namespace, x.Cluster.Name),
 		Cluster: x.Cluster.Namespace + "/" + x.Cluster.Name, Message: x.String(), Aspect: x.Agent}
 	f.say("%s", usedScope(x, deployments))
 	f.say("if the agent starts again with %s, Fleet reports the objects of %s that have another set as not owned, "+
 		"until it deploys each of them again", directory.AgentScope{Scope: x.Declared}, deployments)
-	in.report(f, in.showScope(in.Desired.Cluster(x.Deployments[0].Cluster), x.Agent))
+	out.report(f, in.showScope(in.Result.Desired.Cluster(x.Deployments[0].Cluster), x.Agent))
 }
 
 // usedScope describes which scope the audit uses, and the evidence for it.

@@ -14,9 +14,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) contentMissing() {
+func (in *Input) contentMissing(out *found) {
 	users, damage := map[string][]*evaluate.BundleDeployment{}, map[string]string{}
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		if d.BD == nil {
 			continue
 		}
@@ -24,7 +24,7 @@ func (in *pass) contentMissing() {
 			continue // Fleet deletes the contents of the earlier deployment, and never writes them again
 		}
 		id, damaged := state.ContentID(d.BD), d.Rendering.ContentDamage
-		missing := in.Desired.Contents.Missing[id]
+		missing := in.Result.Desired.Contents.Missing[id]
 		if id != "" && (missing || damaged != "") {
 			users[id] = append(users[id], d)
 		}
@@ -33,12 +33,12 @@ func (in *pass) contentMissing() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(users)) {
-		in.content(id, damage[id], users[id])
+		in.content(out, id, damage[id], users[id])
 	}
 }
 
 // content reports a Content that some bundle deployments need.
-func (in *pass) content(id, damage string, users []*evaluate.BundleDeployment) {
+func (in *Input) content(out *found, id, damage string, users []*evaluate.BundleDeployment) {
 	f := Finding{Object: facts.Ref(state.Content, "", id)}
 	var names []string
 	waiting := 0
@@ -49,7 +49,7 @@ func (in *pass) content(id, damage string, users []*evaluate.BundleDeployment) {
 		}
 	}
 	if damage == "" {
-		f.Settle = in.SameContent(users[0].BD)
+		f.Settle = in.Facts.SameContent(users[0].BD)
 	}
 	if in.usersOf(id) == 1 { // in every scope, so that the identity of the finding is the same
 		f.BundleDeployment, f.Cluster = users[0].Key(), users[0].Cluster
@@ -64,16 +64,16 @@ func (in *pass) content(id, damage string, users []*evaluate.BundleDeployment) {
 	if damage == "" && in.superseded(users[0], id) {
 		f.say("bundle %s has other contents by now, and the controller writes only those: the rollout's next "+
 			"deployment brings them", users[0].Bundle)
-		in.report(f, in.Commands.ShowCauses(&users[0].Deployment))
+		out.report(f, in.Steps.Commands.ShowCauses(&users[0].Deployment))
 		return
 	}
-	in.report(f, in.writeContent(users[0], damage))
+	out.report(f, in.writeContent(users[0], damage))
 }
 
 // superseded reports whether it is known that the present contents of the Bundle of a bundle deployment are others than
 // those of a Content.
 func (in *Input) superseded(d *evaluate.BundleDeployment, content string) bool {
-	b := in.Bundle(d.Bundle)
+	b := in.Facts.Bundle(d.Bundle)
 	if b == nil || b.Status.ResourcesSHA256Sum == "" || !facts.Observed(b) {
 		return false
 	}
@@ -83,7 +83,7 @@ func (in *Input) superseded(d *evaluate.BundleDeployment, content string) bool {
 // usersOf counts the bundle deployments of a Content, in scope or not.
 func (in *Input) usersOf(content string) int {
 	n := 0
-	for _, d := range in.Desired.Deployments {
+	for _, d := range in.Result.Desired.Deployments {
 		if d.BD != nil && state.ContentID(d.BD) == content {
 			n++
 		}
@@ -100,5 +100,5 @@ func (in *Input) writeContent(d *evaluate.BundleDeployment, damage string) remed
 	case damage != "":
 		return remedy.Advise("commit a change to the files of the bundle: Fleet then writes another Content")
 	}
-	return in.Process(d.Bundle, "makes the controller write the Content again from the Bundle, without a deploy")
+	return in.Steps.Process(d.Bundle, "makes the controller write the Content again from the Bundle, without a deploy")
 }

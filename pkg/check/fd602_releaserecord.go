@@ -21,9 +21,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) releaseRecord(d *evaluate.BundleDeployment) {
+func (in *Input) releaseRecord(out *found, d *evaluate.BundleDeployment) {
 	for _, t := range in.recordProblems(d) {
-		in.report(in.recordProblem(d, t))
+		out.report(in.recordProblem(d, t))
 	}
 }
 
@@ -33,7 +33,7 @@ func (in *Input) recordProblems(d *evaluate.BundleDeployment) []directory.Record
 	failure, failed := lastFailure(d)
 	for _, t := range d.RecordProblems {
 		switch {
-		case in.InProgress(&d.Deployment, t):
+		case in.Facts.InProgress(&d.Deployment, t):
 		case failed && t.Status == release.StatusFailed && t.Record != failure.Record: // an earlier try
 		case failed && t.Status == pruned && failedCorrections(d): // the cause is why the corrections fail
 		default:
@@ -62,20 +62,20 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 	if name := "release " + t.Record.Release(); !strings.Contains(t.Detail, name) {
 		f.Message = name + ": " + t.Detail
 	}
-	f.Message += in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...)
+	f.Message += in.Facts.Quote(t.Reported, in.Facts.SecretsOf(&d.Deployment)...)
 	secret := directory.SecretRef(t.Record)
 	f.say("record %s/%s is %s%s", secret.Namespace, secret.Name, t.Status, since(t.Since))
-	f.Aspect, f.Remedies = t.Record.String(), append(in.showHooks(&d.Deployment, t), in.Redeploy(d)...)
+	f.Aspect, f.Remedies = t.Record.String(), append(in.showHooks(&d.Deployment, t), in.Steps.Redeploy(d)...)
 	f.sayIf(len(t.Hooks) > 0, waitsForHooks(t))
 	if namespaceEnds(&d.Deployment, t) {
 		f.Message = fmt.Sprintf("release %s is no longer recorded, because its namespace is being deleted%s",
-			t.Record.Release(), in.SaidOf(&d.Deployment, "Deployed"))
+			t.Record.Release(), in.Facts.SaidOf(&d.Deployment, "Deployed"))
 		f.Remedies = only(in.showEnding(&d.Deployment, t.Record.Namespace))
 		return f
 	}
 	if ofRefusedDeploy(d, t) {
 		f.Follows = originsAt(&d.Deployment, codes.NotApplied)
-		f.Remedies = only(in.Commands.ShowCauses(&d.Deployment))
+		f.Remedies = only(in.Steps.Commands.ShowCauses(&d.Deployment))
 	}
 	switch {
 	case t.Status == release.StatusFailed:
@@ -85,12 +85,12 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		f.Remedies = append([]remedy.Remedy{in.DeleteRecord(d, t.Record)}, f.Remedies...)
 	case strings.HasPrefix(t.Status, "pending-") && t.Predecessor:
 		f.say("the next deploy resolves it: the agent rolls back to the revision before it, and deploys again")
-	case in.BlocksHelm(&d.Deployment, t):
+	case in.Facts.BlocksHelm(&d.Deployment, t):
 		f.say("Helm refuses to deploy the release while this revision is pending")
 		f.Remedies = []remedy.Remedy{in.DeleteRecord(d, t.Record)}
-		if !in.LongAgo(t.Since) {
+		if !in.Facts.LongAgo(t.Since) {
 			f.say("an agent may still be at work on it: deleting the record would interrupt it")
-			f.Remedies = []remedy.Remedy{in.On(d.On).History(t.Record)}
+			f.Remedies = []remedy.Remedy{in.Steps.On(d.On).History(t.Record)}
 		}
 	}
 	return f
@@ -99,7 +99,7 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 // DeleteRecord deletes the record of a revision that makes Helm refuse every deploy.
 func (in *Input) DeleteRecord(d *evaluate.BundleDeployment, revision release.Name) remedy.Remedy {
 	secret := directory.SecretRef(revision)
-	return remedy.Run(in.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
+	return remedy.Run(in.Steps.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
 		"deletes the record of that revision, and no other object: the agent can then deploy again").
 		With(remedy.Step{Kind: remedy.StepUnblock, Object: secret, Downstream: true})
 }
@@ -120,7 +120,7 @@ func (in *Input) showHooks(d *directory.Deployment, t directory.RecordProblem) [
 		return nil
 	}
 	h := t.Hooks[0]
-	return only(remedy.Run(in.On(d.On).Kubectl+remedy.InNamespace(t.Record.Namespace)+" describe "+
+	return only(remedy.Run(in.Steps.On(d.On).Kubectl+remedy.InNamespace(t.Record.Namespace)+" describe "+
 		escape.Shell(strings.ToLower(h.Kind)+"/"+h.Name), "shows whether the hook has ended: until then, no other "+
 		"deploy of the release begins"))
 }
@@ -170,11 +170,11 @@ func (in *Input) addFailure(f *Finding, d *evaluate.BundleDeployment, t director
 	takes, taken := takeFields(d, t.Reported)
 	switch {
 	case ok && waits && taken:
-		f.Remedies = []remedy.Remedy{takes, in.TryNow(&d.Deployment), fix}
+		f.Remedies = []remedy.Remedy{takes, in.Steps.TryNow(&d.Deployment), fix}
 	case ok && taken:
 		f.Remedies = append([]remedy.Remedy{takes}, append(f.Remedies, fix)...)
 	case ok && waits: // the agent tries it again and again
-		f.Remedies = []remedy.Remedy{fix, in.TryNow(&d.Deployment).ByHand()}
+		f.Remedies = []remedy.Remedy{fix, in.Steps.TryNow(&d.Deployment).ByHand()}
 	case ok:
 		f.Remedies = append([]remedy.Remedy{fix}, f.Remedies...)
 	}
@@ -219,8 +219,8 @@ func refused(d *evaluate.BundleDeployment, o *evaluate.Object) bool {
 
 // fleetsReleases reports the releases of Fleet itself that are pending or failed. They are installed by Rancher or with
 // Helm, and have no bundle.
-func (in *pass) fleetsReleases(c *directory.Cluster) {
-	if !in.Whole || in.StatusOnly {
+func (in *Input) fleetsReleases(out *found, c *directory.Cluster) {
+	if !in.Result.Whole || in.Result.StatusOnly {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.State.Latest)) {
@@ -231,12 +231,12 @@ func (in *pass) fleetsReleases(c *directory.Cluster) {
 		if ended := r.Status == release.StatusFailed || r.Status == release.StatusUninstalling; !ended && !r.Pending() {
 			continue
 		}
-		place := secret.Place{Cluster: slices.Index(in.Desired.Clusters, c), Namespace: r.Namespace}
-		f := Finding{Object: directory.SecretRef(r.Name), Cluster: in.ClusterName(c),
+		place := secret.Place{Cluster: slices.Index(in.Result.Desired.Clusters, c), Namespace: r.Namespace}
+		f := Finding{Object: directory.SecretRef(r.Name), Cluster: in.Facts.ClusterName(c),
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
-				in.Quote(r.Description, place))}
+				in.Facts.Quote(r.Description, place))}
 		f.say("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))
-		in.report(f, in.On(c).History(r.Name))
+		out.report(f, in.Steps.On(c).History(r.Name))
 	}
 }
 

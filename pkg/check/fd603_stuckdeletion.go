@@ -21,34 +21,34 @@ const (
 	stuckWithout = time.Minute
 )
 
-func (in *pass) stuckDeletion() {
-	if in.Now().IsZero() {
+func (in *Input) stuckDeletion(out *found) {
+	if in.Result.Now().IsZero() {
 		return
 	}
 	clusters, inScope := map[string]string{}, map[object.Ref]bool{} // of BundleDeployments, by their keys
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		clusters[d.Key()], inScope[facts.Ref(state.BundleDeployment, d.Namespace, d.Name)] = d.Cluster, d.BD != nil
 	}
-	for _, all := range in.Tree {
+	for _, all := range in.Result.Tree {
 		for _, a := range all {
 			inScope[facts.RefOf(a)] = a.InScope
 		}
 	}
-	for _, o := range in.Desired.Deleting() {
-		included := in.Whole || inScope[facts.Ref(o.Kind, o.Namespace, o.Name)]
+	for _, o := range in.Result.Desired.Deleting() {
+		included := in.Result.Whole || inScope[facts.Ref(o.Kind, o.Namespace, o.Name)]
 		// The API server deletes an object without finalizers at once.
 		limit := stuckAfter
 		if in.removerDown(&o) {
 			limit = stuckWithout
 		}
-		if len(o.Finalizers) == 0 || !included || in.Now().Sub(o.Since) < limit {
+		if len(o.Finalizers) == 0 || !included || in.Result.Now().Sub(o.Since) < limit {
 			continue
 		}
 		f := in.stuck(&o)
 		if cluster := clusters[f.BundleDeployment]; cluster != "" {
 			f.Cluster = cluster
 		}
-		in.report(f, in.Commands.Show(f.Object, "shows its finalizers and conditions"))
+		out.report(f, in.Steps.Commands.Show(f.Object, "shows its finalizers and conditions"))
 	}
 }
 
@@ -57,7 +57,7 @@ func (in *Input) stuck(o *state.Deleting) Finding {
 	f := Finding{Object: facts.Ref(o.Kind, o.Namespace, o.Name)}
 	key := o.Namespace + "/" + o.Name
 	f.Message = fmt.Sprintf("%s %s has been in deletion for %s: finalizers %s", o.Kind, strings.TrimPrefix(key, "/"),
-		in.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", "))
+		in.Result.Now().Sub(o.Since).Truncate(time.Minute), strings.Join(o.Finalizers, ", "))
 	switch o.Kind {
 	case state.BundleDeployment:
 		f.BundleDeployment = key
@@ -77,7 +77,7 @@ func (in *Input) stuck(o *state.Deleting) Finding {
 		f.sayIf(n > 0, "it still has "+facts.Count(n, "Bundle"))
 	case state.Bundle, state.ClusterKind:
 		n := 0
-		for _, a := range in.Tree[o.Kind] {
+		for _, a := range in.Result.Tree[o.Kind] {
 			if a.Key() == key {
 				n = a.All
 			}
@@ -94,7 +94,7 @@ func (in *Input) bundlesLabelled(o *state.Deleting) int {
 		label = fleet.HelmOpLabel
 	}
 	n := 0
-	for _, b := range in.Desired.Bundles {
+	for _, b := range in.Result.Desired.Bundles {
 		if b.Namespace == o.Namespace && b.Labels[label] == o.Name {
 			n++
 		}
@@ -109,14 +109,14 @@ func (in *Input) removerDown(o *state.Deleting) bool {
 		if name == "" {
 			return false
 		}
-		w, known := in.Desired.Controller(name)
+		w, known := in.Result.Desired.Controller(name)
 		return known && (w == nil || w.Idle != "")
 	})
 }
 
 // remover describes the Deployment that removes a finalizer; empty if it is not known.
 func (in *Input) remover(name string) string {
-	w, known := in.Desired.Controller(name)
+	w, known := in.Result.Desired.Controller(name)
 	switch {
 	case !known:
 		return ""

@@ -54,18 +54,18 @@ func (in *Input) adoptable(d *directory.Deployment, words string) bool {
 			namespace = m[2]
 		}
 	}
-	return in.Desired.On(d.On).Release(namespace+"/"+name, d.AsOwner()) != ownership.Exists
+	return in.Result.Desired.On(d.On).Release(namespace+"/"+name, d.AsOwner()) != ownership.Exists
 }
 
-func (in *pass) notApplied() {
+func (in *Input) notApplied(out *found) {
 	causes := in.Causes()
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		steps := causes.Blocked(&d.Deployment)
 		if len(steps) == 0 || slices.Contains(reportedElsewhere, steps[0].Kind) || in.mayPass(d, steps) {
 			continue
 		}
 		if steps[0].Kind == StepRollout {
-			in.heldBack(d, steps)
+			in.heldBack(out, d, steps)
 			continue
 		}
 		root := steps[len(steps)-1]
@@ -80,16 +80,16 @@ func (in *pass) notApplied() {
 		if root.Kind == StepAgent || root.Kind == StepFailed {
 			f.Evidence = append(f.Evidence, root.Evidence...)
 		}
-		in.report(f, in.afterWait(d, root)...)
+		out.report(f, in.afterWait(d, root)...)
 	}
-	in.neverCreated(causes)
+	in.neverCreated(out, causes)
 }
 
 // neverCreated reports the targets of bundles for which the rollout creates no BundleDeployment, and that nothing ends.
-func (in *pass) neverCreated(causes *Causes) {
-	for _, b := range in.Candidates() {
-		for r := range in.Targets(b).Results() {
-			expected := r.Outcome == targeting.Expected && in.DeploymentInScope(b, r.Cluster.Key())
+func (in *Input) neverCreated(out *found, causes *Causes) {
+	for _, b := range in.Facts.Candidates() {
+		for r := range in.Facts.Targets(b).Results() {
+			expected := r.Outcome == targeting.Expected && in.Facts.DeploymentInScope(b, r.Cluster.Key())
 			if !expected || !in.lacks(b, r.Cluster.Cluster) {
 				continue
 			}
@@ -101,7 +101,7 @@ func (in *pass) neverCreated(causes *Causes) {
 			f.Code, f.Remedies = "", nil
 			f.Message = fmt.Sprintf("bundle %s is not deployed to cluster %s: %s", facts.Key(b), r.Cluster.Key(),
 				steps[0].Message)
-			in.report(f, steps[0].Next...)
+			out.report(f, steps[0].Next...)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (in *pass) neverCreated(causes *Causes) {
 func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
 	step, root := steps[0], steps[len(steps)-1]
 	if step.Kind == StepDependency && root.Kind != StepCycle {
-		return !in.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter)
+		return !in.Facts.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter)
 	}
 	if root.Kind == StepAgent {
 		return in.mayReport(root.Of.Namespace)
@@ -118,29 +118,29 @@ func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
 	if step.heldForEver() {
 		return false
 	}
-	bundle := in.Bundle(d.Bundle)
+	bundle := in.Facts.Bundle(d.Bundle)
 	if step.Kind != StepRollout || root.Kind == StepFailed || bundle == nil {
 		return false
 	}
-	return !in.Passed(facts.Parsed(bundle.Reported().AsOf), waitsAfter)
+	return !in.Facts.Passed(facts.Parsed(bundle.Reported().AsOf), waitsAfter)
 }
 
 // mayReport reports whether the first agent of a cluster may still report: the Cluster is new, and has what an agent
 // needs.
 func (in *Input) mayReport(namespace string) bool {
-	a, known := in.AgentOf(namespace)
+	a, known := in.Facts.AgentOf(namespace)
 	if !known || a.Heartbeat.State != agentconfig.Never {
 		return false
 	}
 	c := a.Cluster
-	if in.RegistrationOf(c).Elsewhere(a) {
+	if in.Facts.RegistrationOf(c).Elsewhere(a) {
 		return false
 	}
-	return (c.Spec.KubeConfigSecret != "" || c.Spec.ClientID != "") && !in.LongAgo(c.CreationTimestamp.Time)
+	return (c.Spec.KubeConfigSecret != "" || c.Spec.ClientID != "") && !in.Facts.LongAgo(c.CreationTimestamp.Time)
 }
 
 // heldBack reports that a rollout does not update a bundle deployment.
-func (in *pass) heldBack(d *evaluate.BundleDeployment, steps []Step) {
+func (in *Input) heldBack(out *found, d *evaluate.BundleDeployment, steps []Step) {
 	step := steps[0]
 	if !step.Holds() || d.BD.Spec.DeploymentID == "" {
 		return // the limits are not known, or the controller updates it with its next run
@@ -152,12 +152,12 @@ func (in *pass) heldBack(d *evaluate.BundleDeployment, steps []Step) {
 	for _, s := range steps[1:] {
 		f.say("%s: %s%s%s", cmp.Or(s.Cluster, s.nameOf()), s.Message, since(s.Since), s.Said)
 	}
-	f.Settle = in.StillStaged(d.BD)
+	f.Settle = in.Facts.StillStaged(d.BD)
 	if step.Limit == targeting.BundleLimit {
-		in.report(f, step.Next...)
+		out.report(f, step.Next...)
 		return
 	}
-	in.report(f, in.Commands.ShowCauses(&d.Deployment))
+	out.report(f, in.Steps.Commands.ShowCauses(&d.Deployment))
 }
 
 // reasonOf is why a bundle deployment is not applied. What Fleet or Helm said comes first.
@@ -177,7 +177,7 @@ func (in *Input) afterWait(d *evaluate.BundleDeployment, root Step) []remedy.Rem
 	case StepAgent:
 		return root.Next
 	}
-	return only(in.Commands.ShowCauses(&d.Deployment))
+	return only(in.Steps.Commands.ShowCauses(&d.Deployment))
 }
 
 // afterFailure returns the ways to proceed if the agent could not install or deploy a bundle because of which d is
@@ -194,7 +194,7 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 		}
 		return []remedy.Remedy{fix, in.Retry(d, root.Condition).ByHand()}
 	}
-	retry := in.TryNow(root.Of)
+	retry := in.Steps.TryNow(root.Of)
 	if own {
 		retry = in.Retry(d, root.Condition)
 	}
@@ -204,9 +204,9 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 	case in.adoptable(root.Of, words): // a deploy is refused until the objects are adopted
 		return append(out, remedy.Make(adopt, "adopts the objects that exist already"), retry, takesOwnership(d))
 	case root.Of.On != nil && strings.Contains(words, invalidOwnership): // a person decides: another release has them
-		return append(out, in.Commands.Predict(root.Of), remedy.Remedy{}.With(adopt), retry)
+		return append(out, in.Steps.Commands.Predict(root.Of), remedy.Remedy{}.With(adopt), retry)
 	case root.Of.On != nil:
-		out, retry = append(out, in.Commands.Predict(root.Of)), retry.ByHand()
+		out, retry = append(out, in.Steps.Commands.Predict(root.Of)), retry.ByHand()
 	default:
 		retry = retry.ByHand()
 	}

@@ -24,15 +24,15 @@ const (
 	defaultPolling = 15 * time.Second
 )
 
-func (in *pass) repoNotFollowed(a *evaluate.Aggregate) {
+func (in *Input) repoNotFollowed(out *found, a *evaluate.Aggregate) {
 	for _, f := range in.NotFollowed(a.Object) {
-		in.report(f)
+		out.report(f)
 	}
 }
 
 // followed reports whether Fleet should follow a GitRepo. FD610 reports why it does not, if Fleet says that.
 func (in *Input) followed(g *v1alpha1.GitRepo) bool {
-	if facts.Deleting(g) || in.Now().IsZero() || len(facts.Refusals(g)) > 0 {
+	if facts.Deleting(g) || in.Result.Now().IsZero() || len(facts.Refusals(g)) > 0 {
 		return false
 	}
 	return g.Spec.Repo != "" && !g.Spec.Paused
@@ -41,8 +41,8 @@ func (in *Input) followed(g *v1alpha1.GitRepo) bool {
 // awaitsBundles reports whether it is certain that no Bundle of a GitRepo has the commit of its status.
 func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
 	commit := g.Status.Commit
-	return commit != "" && in.Read(state.Bundle, g.Namespace) &&
-		!slices.ContainsFunc(in.BundlesOf(facts.RefTo(g)), func(b *v1alpha1.Bundle) bool {
+	return commit != "" && in.Facts.Read(state.Bundle, g.Namespace) &&
+		!slices.ContainsFunc(in.Facts.BundlesOf(facts.RefTo(g)), func(b *v1alpha1.Bundle) bool {
 			of := b.Labels[fleet.CommitLabel]
 			return of == "" || of == commit
 		})
@@ -56,7 +56,7 @@ func (in *Input) leftBehind(g *v1alpha1.GitRepo) []string {
 	}
 	written := false
 	var out []string
-	for _, b := range in.BundlesOf(facts.RefTo(g)) {
+	for _, b := range in.Facts.BundlesOf(facts.RefTo(g)) {
 		switch of := b.Labels[fleet.CommitLabel]; {
 		case of == g.Status.Commit:
 			written = true
@@ -64,7 +64,7 @@ func (in *Input) leftBehind(g *v1alpha1.GitRepo) []string {
 			out = append(out, b.Name+" (commit "+of+")")
 		}
 	}
-	if !written || !in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) {
+	if !written || !in.Facts.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) {
 		return nil
 	}
 	slices.Sort(out)
@@ -82,11 +82,11 @@ func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 		out = append(out, Finding{Code: codes.RepoNotFollowed, Object: facts.RefTo(g), AsOf: g.Reported().AsOf,
 			Aspect: aspect, Message: fmt.Sprintf(format, args...), Remedies: []remedy.Remedy{next}})
 	}
-	name, s, written, logs := facts.Key(g), &g.Status, facts.Time(g.SpecWritten), in.LogsOf(fleet.GitJobName)
+	name, s, written, logs := facts.Key(g), &g.Status, facts.Time(g.SpecWritten), in.Steps.LogsOf(fleet.GitJobName)
 	if last, late := in.polledLate(g); late {
 		add("poll", logs, "GitRepo %s was polled last at %s", name, facts.Time(last))
 	}
-	settled := in.Passed(g.SpecWritten, behindAfter)
+	settled := in.Facts.Passed(g.SpecWritten, behindAfter)
 	switch {
 	case settled && s.ObservedGeneration < g.Generation:
 		add("generation", logs, "Fleet has not followed generation %d of GitRepo %s since %s: it observed %d",
@@ -95,13 +95,13 @@ func (in *Input) NotFollowed(o v1alpha1.Object) []Finding {
 		add("forceSync", logs, "Fleet has not followed forceSyncGeneration %d of GitRepo %s since %s: it updated for "+
 			"%d", g.Spec.ForceSyncGeneration, name, written, s.UpdateGeneration)
 	}
-	late := in.Passed(facts.Parsed(g.Reported().AsOf), behindAfter)
+	late := in.Facts.Passed(facts.Parsed(g.Reported().AsOf), behindAfter)
 	if late && s.GitJobStatus != facts.JobInProgress && in.awaitsBundles(g) {
-		add("commit", in.StartJob(name, g.Spec.ForceSyncGeneration+1),
+		add("commit", in.Steps.StartJob(name, g.Spec.ForceSyncGeneration+1),
 			"no Bundle of GitRepo %s has commit %s of its status, and no Job for it is in progress", name, s.Commit)
 	}
 	if left := in.leftBehind(g); len(left) > 0 {
-		add("leftBehind", in.StartJob(name, g.Spec.ForceSyncGeneration+1),
+		add("leftBehind", in.Steps.StartJob(name, g.Spec.ForceSyncGeneration+1),
 			"the last Job of GitRepo %s, for commit %s, succeeded, and neither wrote nor deleted %s of it: %s", name,
 			s.Commit, facts.Count(len(left), "Bundle"), facts.List(left))
 	}
@@ -118,5 +118,6 @@ func (in *Input) polledLate(g *v1alpha1.GitRepo) (time.Time, bool) {
 	if err != nil || interval <= 0 {
 		interval = defaultPolling
 	}
-	return last, in.Now().Sub(last)/3 > max(interval, behindAfter/3) // 3*interval can exceed the range of a duration
+	// 3*interval can exceed the range of a duration.
+	return last, in.Result.Now().Sub(last)/3 > max(interval, behindAfter/3)
 }

@@ -20,26 +20,26 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) willUninstall() {
-	for _, x := range in.Desired.Removals {
+func (in *Input) willUninstall(out *found) {
+	for _, x := range in.Result.Desired.Removals {
 		// A record that is newer than the capture of the BundleDeployments proves nothing.
-		newer := x.On.State.Captured && !in.Now().IsZero() && x.Record.Deployed.After(in.Now())
+		newer := x.On.State.Captured && !in.Result.Now().IsZero() && x.Record.Deployed.After(in.Result.Now())
 		if in.reported(x) && !newer {
-			in.removal(x.On, x)
+			in.removal(out, x.On, x)
 		}
 	}
 }
 
 // reported reports whether a removal is in scope.
 func (in *Input) reported(x *resolve.Removal) bool {
-	if in.Whole || x.Expects == nil {
-		return in.Whole
+	if in.Result.Whole || x.Expects == nil {
+		return in.Result.Whole
 	}
-	return slices.ContainsFunc(in.Desired.Directory.Deployments,
-		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.InScope(d.ID()) })
+	return slices.ContainsFunc(in.Result.Desired.Directory.Deployments,
+		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.Result.InScope(d.ID()) })
 }
 
-func (in *pass) removal(c *directory.Cluster, x *resolve.Removal) {
+func (in *Input) removal(out *found, c *directory.Cluster, x *resolve.Removal) {
 	agent := x.Record.AgentNamespace
 	f := Finding{Object: directory.SecretRef(x.Record.Name), Cluster: c.ClusterOfAgent(agent)}
 	watched := x.Watched + "/" + x.Record.BundleID
@@ -54,7 +54,7 @@ func (in *pass) removal(c *directory.Cluster, x *resolve.Removal) {
 	if x.Expects != nil {
 		f.BundleDeployment = watched
 	}
-	f.Settle = append(in.Unchanged(facts.Ref(state.BundleDeployment, x.Watched, x.Record.BundleID)),
+	f.Settle = append(in.Facts.Unchanged(facts.Ref(state.BundleDeployment, x.Watched, x.Record.BundleID)),
 		settle.Recorded(c.ID, x.Record.Name))
 	f.Message = fmt.Sprintf("the agent in %s will uninstall release %s %s: %s", agent, x.Record.Release(), when(x), why)
 	f.Evidence = append([]string{in.cycles(c, agent)}, losses(x)...)
@@ -63,9 +63,9 @@ func (in *pass) removal(c *directory.Cluster, x *resolve.Removal) {
 	f.sayIf(x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0,
 		"the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	command := fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.On(c).Kubectl, escape.Shell(agent), kind,
+	command := fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.Steps.On(c).Kubectl, escape.Shell(agent), kind,
 		fleet.AgentName)
-	in.report(f, remedy.Run(command, "stops the agent before its next cycle, if the objects are still needed: it "+
+	out.report(f, remedy.Run(command, "stops the agent before its next cycle, if the objects are still needed: it "+
 		"deploys nothing on this cluster until it runs again"))
 }
 
@@ -86,7 +86,7 @@ const defaultInterval = 15 * time.Minute
 // cycles returns the interval of an agent's garbage collection as a sentence.
 func (in *Input) cycles(c *directory.Cluster, agent string) string {
 	interval, stated := defaultInterval, "default"
-	for _, o := range in.Desired.Fleet.Clusters {
+	for _, o := range in.Result.Desired.Fleet.Clusters {
 		recorded := o.Status.GarbageCollectionInterval
 		if recorded == nil || o != c.FleetCluster(agent) {
 			continue

@@ -21,13 +21,13 @@ const (
 	serverSideApply = "ssa"
 )
 
-func (in *pass) notCorrected(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) notCorrected(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	correct := facts.Corrects(d)
-	if correct == nil || in.Now().IsZero() {
+	if correct == nil || in.Result.Now().IsZero() {
 		return
 	}
 	since, first := in.modifiedSince(d, o)
-	if since.IsZero() || in.ReadAt(d.On).Sub(since) <= correctedAfter {
+	if since.IsZero() || in.Facts.ReadAt(d.On).Sub(since) <= correctedAfter {
 		return
 	}
 	f := about(d, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
@@ -35,7 +35,7 @@ func (in *pass) notCorrected(d *evaluate.BundleDeployment, o *evaluate.Object) {
 	f.sayIf(o.Custom(), "Helm patches a custom resource only where its manifest changes, and a correction does not "+
 		"change the manifest")
 	in.addWhyNotCorrected(&f, d, correct, first)
-	in.report(f, in.Correct(d, o)...)
+	out.report(f, in.Steps.Correct(d, o)...)
 }
 
 // modifiedSince returns the time since which the first of the differences that have a time exists; zero if none has
@@ -65,7 +65,7 @@ func (in *Input) addWhyNotCorrected(f *Finding, d *evaluate.BundleDeployment, co
 	for _, t := range d.RecordProblems {
 		if t.Status == release.StatusFailed {
 			f.say("a correction may have failed: revision %d of the release failed%s", t.Record.Revision,
-				in.Quote(t.Reported, in.SecretsOf(&d.Deployment)...))
+				in.Facts.Quote(t.Reported, in.Facts.SecretsOf(&d.Deployment)...))
 		}
 	}
 	tag := d.On.AgentVersion(d.Namespace)

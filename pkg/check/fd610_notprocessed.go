@@ -17,11 +17,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) notProcessed(a *evaluate.Aggregate) { in.reportIf(in.NotProcessed(a.Object)) }
+func (in *Input) notProcessed(out *found, a *evaluate.Aggregate) {
+	out.reportIf(in.NotProcessed(a.Object))
+}
 
-func (in *pass) reportIf(f Finding, ok bool) {
+func (out *found) reportIf(f Finding, ok bool) {
 	if ok {
-		in.report(f)
+		out.report(f)
 	}
 }
 
@@ -29,7 +31,7 @@ func (in *pass) reportIf(f Finding, ok bool) {
 func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 	switch o := o.(type) {
 	case *v1alpha1.Schedule:
-		return in.ignoredFeature(o, &o.Status, in.Desired.Scheduling, fleet.SchedulesEnv)
+		return in.ignoredFeature(o, &o.Status, in.Result.Desired.Scheduling, fleet.SchedulesEnv)
 	case *v1alpha1.ImageScan:
 		return in.ignoredScan(o)
 	}
@@ -51,14 +53,14 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 	for _, r := range all[1:] {
 		f.say("it %s", in.refusal(o, r))
 	}
-	f.Remedies = append(f.Remedies, in.Commands.Describe(ref))
+	f.Remedies = append(f.Remedies, in.Steps.Commands.Describe(ref))
 	if g, ok := o.(*v1alpha1.GitRepo); ok {
 		if f.Aspect == facts.Stalled {
 			job := fleet.JobName(g.Name, g.Spec.Repo+g.Status.Commit)
-			f.Remedies = []remedy.Remedy{in.Commands.LogsOfJob(g.Namespace, job)}
+			f.Remedies = []remedy.Remedy{in.Steps.Commands.LogsOfJob(g.Namespace, job)}
 		}
 		if strings.Contains(facts.ConditionOf(g.Status.Conditions, f.Aspect).Message, "disallowed") {
-			f.Remedies = []remedy.Remedy{in.Commands.List("gitreporestrictions", g.Namespace,
+			f.Remedies = []remedy.Remedy{in.Steps.Commands.List("gitreporestrictions", g.Namespace,
 				"lists the GitRepoRestrictions of the namespace, which forbid it: -o yaml shows what they allow")}
 		}
 		polled, deployed := g.Status.PollingCommit, g.Status.Commit
@@ -72,16 +74,16 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 const imageScanSince = 15
 
 // switchedOff reports objects that the controller ignores because their feature is not switched on.
-func (in *pass) switchedOff() {
-	for _, s := range in.Desired.Schedules {
-		if named, _ := in.schedules(s); named || in.Includes(state.Schedule, s) {
-			in.reportIf(in.NotProcessed(s))
+func (in *Input) switchedOff(out *found) {
+	for _, s := range in.Result.Desired.Schedules {
+		if named, _ := in.schedules(s); named || in.Result.Includes(state.Schedule, s) {
+			out.reportIf(in.NotProcessed(s))
 		}
 	}
-	for _, s := range in.Desired.ImageScans {
-		ofRepo := in.Scope.Names(state.GitRepo, s.Namespace+"/"+s.Spec.GitRepoName)
-		if ofRepo || in.Includes(state.ImageScan, s) {
-			in.reportIf(in.NotProcessed(s))
+	for _, s := range in.Result.Desired.ImageScans {
+		ofRepo := in.Result.Scope.Names(state.GitRepo, s.Namespace+"/"+s.Spec.GitRepoName)
+		if ofRepo || in.Result.Includes(state.ImageScan, s) {
+			out.reportIf(in.NotProcessed(s))
 		}
 	}
 }
@@ -90,7 +92,7 @@ func (in *pass) switchedOff() {
 // That is no finding about the bundle, which is deployed all the same. FD610 is one about the Cluster.
 func (in *Input) IgnoredSchedules() []string {
 	var out []string
-	for _, s := range in.Desired.Schedules {
+	for _, s := range in.Result.Desired.Schedules {
 		named, deploys := in.schedules(s)
 		if f, ignored := in.NotProcessed(s); ignored && deploys && !named {
 			out = append(out, f.Message)
@@ -107,13 +109,13 @@ func (in *Input) schedules(s *v1alpha1.Schedule) (named, deploys bool) {
 	for _, t := range s.Spec.Targets.Clusters {
 		asBundle.Spec.Targets = append(asBundle.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: t})
 	}
-	for r := range in.Matching(asBundle).Results() {
+	for r := range in.Facts.Matching(asBundle).Results() {
 		c := r.Cluster
 		if r.Outcome == targeting.Excluded || c.Namespace != s.Namespace {
 			continue
 		}
-		named = named || in.Scope.Names(state.ClusterKind, c.Key())
-		deploys = deploys || slices.ContainsFunc(in.Deployments, func(d *evaluate.BundleDeployment) bool {
+		named = named || in.Result.Scope.Names(state.ClusterKind, c.Key())
+		deploys = deploys || slices.ContainsFunc(in.Result.Deployments, func(d *evaluate.BundleDeployment) bool {
 			return d.Cluster == c.Key()
 		})
 	}
@@ -122,11 +124,11 @@ func (in *Input) schedules(s *v1alpha1.Schedule) (named, deploys bool) {
 
 // ignoredScan is ignoredFeature for an ImageScan.
 func (in *Input) ignoredScan(s *v1alpha1.ImageScan) (Finding, bool) {
-	version, known := fleet.ParseVersion(in.Desired.ControllerVersion)
+	version, known := fleet.ParseVersion(in.Result.Desired.ControllerVersion)
 	if known && version.Before(imageScanSince, 0) {
 		return Finding{}, false
 	}
-	enabled := in.Desired.ImageScan
+	enabled := in.Result.Desired.ImageScan
 	if off := enabled != nil && !*enabled; off && !known {
 		enabled = nil // before that version, images are scanned without the variable
 	}
@@ -147,7 +149,7 @@ func (in *Input) ignoredFeature(o v1alpha1.Object, status *v1alpha1.FeatureStatu
 	case enabled != nil:
 		f.Message = fmt.Sprintf("no controller processes %s: the environment of Deployment %s does not set %s to true",
 			name, fleet.ControllerName, variable)
-	case !in.LongAgo(created):
+	case !in.Facts.LongAgo(created):
 		return f, false
 	default:
 		f.Message = fmt.Sprintf("no controller has processed %s since %s: its status is empty, and it is not known "+
@@ -178,7 +180,7 @@ func (in *Input) refusals(o v1alpha1.Object) []facts.Refusal {
 
 // refusal is a refusal as the end of a sentence about its object.
 func (in *Input) refusal(o v1alpha1.Object, r facts.Refusal) string {
-	return r.What + since(r.Since) + in.Said(o, r.Condition)
+	return r.What + since(r.Since) + in.Facts.Said(o, r.Condition)
 }
 
 // ignored reports whether no controller processes an object because of the shard that a label of it names.
@@ -189,7 +191,7 @@ func (in *Input) ignored(o v1alpha1.Object, f *Finding) bool {
 	}
 	name := state.ControllerOf(f.Object.Kind, shard)
 	why := "does not exist"
-	switch w, known := in.Desired.Controller(name); {
+	switch w, known := in.Result.Desired.Controller(name); {
 	case !known:
 		return false
 	case w != nil && w.Idle == "":
@@ -200,7 +202,7 @@ func (in *Input) ignored(o v1alpha1.Object, f *Finding) bool {
 	f.Aspect = "shard"
 	f.Message = fmt.Sprintf("no controller processes %s %s: its label %s is %q, and Deployment %s %s", f.Object.Kind,
 		facts.Key(o), fleet.ShardLabel, shard, name, why)
-	f.Remedies = append(f.Remedies, in.Commands.Unlabel(f.Object, fleet.ShardLabel,
+	f.Remedies = append(f.Remedies, in.Steps.Commands.Unlabel(f.Object, fleet.ShardLabel,
 		"lets the controllers without a shard process it"))
 	return true
 }
@@ -210,7 +212,7 @@ func (in *Input) ignored(o v1alpha1.Object, f *Finding) bool {
 func (in *Input) neverProcessed(o v1alpha1.Object, f *Finding) bool {
 	b, ok := o.(*v1alpha1.Bundle)
 	created := o.GetCreationTimestamp().Time
-	if !ok || in.Processed(b) || !in.LongAgo(created) {
+	if !ok || in.Facts.Processed(b) || !in.Facts.LongAgo(created) {
 		return false
 	}
 	f.Aspect = "never"
@@ -218,7 +220,7 @@ func (in *Input) neverProcessed(o v1alpha1.Object, f *Finding) bool {
 		facts.Time(created))
 	f.sayIf(b.Spec.ContentsID != "", "its contents are in an OCI registry: the controller needs Secret "+
 		b.Namespace+"/"+b.Spec.ContentsID+", and writes no error into the Bundle without it")
-	f.Remedies = append(f.Remedies, in.LogsOf(fleet.ControllerName))
+	f.Remedies = append(f.Remedies, in.Steps.LogsOf(fleet.ControllerName))
 	return true
 }
 
@@ -229,6 +231,6 @@ func (in *Input) sameShard(o v1alpha1.Object, shard string) bool {
 		return false
 	}
 	repo, ok := facts.RepoOf(b)
-	parent := in.Object(repo)
+	parent := in.Facts.Object(repo)
 	return ok && parent != nil && parent.GetLabels()[fleet.ShardLabel] == shard
 }

@@ -13,7 +13,7 @@ import (
 
 // reportedNotReady reports each object that the status of a bundle deployment lists, if only the status is known. FD604
 // reports what is not applied.
-func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
+func (in *Input) reportedNotReady(out *found, d *evaluate.BundleDeployment) {
 	if d.BD == nil || facts.Deleting(d.BD) || !in.onlyReported(d) {
 		return
 	}
@@ -26,10 +26,10 @@ func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
 	listed := in.listed(&d.Deployment)
 	if len(listed) == 0 && statesNotReady(d.BD) {
 		f := onDeployment(d, "Fleet reports %s as %s", d.Key(), s)
-		f.Message += in.SaidOf(&d.Deployment, "Ready")
-		in.report(f, next)
+		f.Message += in.Facts.SaidOf(&d.Deployment, "Ready")
+		out.report(f, next)
 	}
-	redeploy := in.redeploysListed(d, next)
+	redeploy := in.redeploysListed(out, d, next)
 	for _, o := range listed {
 		f := about(d, o.Ref, "%s", o.Message+o.Said)
 		f.Aspect, f.AsOf = string(o.State), d.BD.Reported().AsOf
@@ -37,21 +37,21 @@ func (in *pass) reportedNotReady(d *evaluate.BundleDeployment) {
 			f.Message += "; it " + lists
 		}
 		if o.State == evaluate.NotReady {
-			in.report(f, next)
+			out.report(f, next)
 			continue
 		}
-		in.report(f, redeploy...)
+		out.report(f, redeploy...)
 	}
 }
 
 // redeploysListed are the ways to proceed if a cluster that is not read has other objects than its bundle: its agent
 // deploys the bundle again. next is to read the cluster.
-func (in *pass) redeploysListed(d *evaluate.BundleDeployment, next remedy.Remedy) []remedy.Remedy {
-	notRead := !in.StatusOnly && d.Problem == directory.ClusterNotRead
-	if left, _ := in.LeftOver(d); left || !notRead || !facts.Applied(d) {
+func (in *Input) redeploysListed(out *found, d *evaluate.BundleDeployment, next remedy.Remedy) []remedy.Remedy {
+	notRead := !in.Result.StatusOnly && d.Problem == directory.ClusterNotRead
+	if left, _ := in.Facts.LeftOver(d); left || !notRead || !facts.Applied(d) {
 		return only(next)
 	}
-	return []remedy.Remedy{in.Redeploy(d)[0], next}
+	return []remedy.Remedy{in.Steps.Redeploy(d)[0], next}
 }
 
 // statesNotReady reports whether a status that lists no object states that it is not ready: an empty one states
@@ -64,5 +64,5 @@ func statesNotReady(bd *v1alpha1.BundleDeployment) bool {
 
 // onlyReported reports whether only the status of a bundle deployment is known.
 func (in *Input) onlyReported(d *evaluate.BundleDeployment) bool {
-	return in.StatusOnly || d.Problem == directory.ClusterNotRead || d.Problem == directory.RecordsForbidden
+	return in.Result.StatusOnly || d.Problem == directory.ClusterNotRead || d.Problem == directory.RecordsForbidden
 }

@@ -15,9 +15,9 @@ import (
 
 // scaledOutside reports an object that is as desired, and that Fleet reports as modified for as long as an autoscaler
 // that is not in the bundle changes its number of replicas.
-func (in *pass) scaledOutside(d *evaluate.BundleDeployment, o *evaluate.Object) {
+func (in *Input) scaledOutside(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
 	if f, ok := in.scaled(d, o); ok {
-		in.report(f)
+		out.report(f)
 	}
 }
 
@@ -36,7 +36,7 @@ func (in *Input) scaled(d *evaluate.BundleDeployment, o *evaluate.Object) (Findi
 	f := about(d, o.Ref, "an autoscaler scales %s, and Fleet reports it as modified: it knows only autoscalers of the "+
 		"same bundle", o.Key())
 	f.Code = codes.ScaledOutside
-	f.Remedies = only(in.Commands.Rules(&d.Deployment, "prints the rule that excludes /spec/replicas, for "+
+	f.Remedies = only(in.Steps.Commands.Rules(&d.Deployment, "prints the rule that excludes /spec/replicas, for "+
 		"diff.comparePatches in the fleet.yaml; leaving replicas out of the manifest does the same"))
 	return f, true
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // waitsForPause reports what a pause keeps from being deployed, once for each object that is paused.
-func (in *pass) waitsForPause() {
+func (in *Input) waitsForPause(out *found) {
 	causes := in.Causes()
 	var all []Finding
 	waiting, what := map[int][]string{}, map[int]string{}
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		steps := causes.Blocked(&d.Deployment)
 		if len(steps) == 0 || steps[0].Kind != StepPaused {
 			continue
@@ -38,6 +38,6 @@ func (in *pass) waitsForPause() {
 		slices.Sort(waiting[i])
 		f.Message += ", and a " + what[i] + "deployment waits in " +
 			facts.Count(len(waiting[i]), "bundle deployment") + ": " + facts.List(waiting[i])
-		in.report(f)
+		out.report(f)
 	}
 }

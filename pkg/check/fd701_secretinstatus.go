@@ -19,7 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) secretInStatus(d *evaluate.BundleDeployment) {
+func (in *Input) secretInStatus(out *found, d *evaluate.BundleDeployment) {
 	names := shownBy(d)
 	if len(names) == 0 {
 		return
@@ -27,7 +27,7 @@ func (in *pass) secretInStatus(d *evaluate.BundleDeployment) {
 	f := onDeployment(d, "the status of %s shows values of %s", d.Key(), facts.List(names))
 	f.Evidence = []string{"every user who can read BundleDeployments in " + d.Namespace +
 		", or Bundles or GitRepos in the namespace of the bundle, can read them"}
-	in.report(f, changePasswords(names))
+	out.report(f, changePasswords(names))
 }
 
 // shownBy returns the Secrets with values that the status of a bundle deployment shows.
@@ -46,14 +46,14 @@ func changePasswords(secrets []string) remedy.Remedy {
 
 // secretInSummary reports an aggregate with a summary that shows a value which no deployment shows any more. The status
 // of a Cluster can be 15 minutes old. Deployments name their Bundle, GitRepo, HelmOp and Cluster, but no ClusterGroup.
-func (in *pass) secretInSummary(a *evaluate.Aggregate) {
+func (in *Input) secretInSummary(out *found, a *evaluate.Aggregate) {
 	names := secretsShown(modifiedIn(a.Object.Reported().Summary))
 	reported := a.Kind != state.ClusterGroup && slices.ContainsFunc(a.BundleDeployments,
 		func(d *evaluate.BundleDeployment) bool { return len(shownBy(d)) > 0 })
 	if len(names) == 0 || reported {
 		return
 	}
-	in.report(Finding{Object: facts.RefOf(a), Message: fmt.Sprintf("the status of %s %s shows values of %s",
+	out.report(Finding{Object: facts.RefOf(a), Message: fmt.Sprintf("the status of %s %s shows values of %s",
 		strings.ToLower(a.Kind), a.Key(), facts.List(names))}, changePasswords(names))
 }
 

@@ -19,12 +19,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *pass) comparePatch() {
+func (in *Input) comparePatch(out *found) {
 	bundles, all := map[string][]*evaluate.BundleDeployment{}, map[string]int{}
-	for _, d := range in.Desired.Directory.Deployments {
+	for _, d := range in.Result.Desired.Directory.Deployments {
 		all[ruled(d)]++
 	}
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		key := ruled(&d.Deployment)
 		bundles[key] = append(bundles[key], d)
 	}
@@ -42,7 +42,7 @@ func (in *pass) comparePatch() {
 			f.Message = fmt.Sprintf("%d problems in the rules of bundle %s", len(problems), f.Object.Name)
 			f.Evidence = problems
 		}
-		in.report(f, remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle"))
+		out.report(f, remedy.Advise("correct diff.comparePatches in the fleet.yaml of the bundle"))
 	}
 }
 

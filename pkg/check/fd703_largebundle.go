@@ -14,11 +14,11 @@ import (
 // default.
 const largeSize = 1 << 20
 
-func (in *pass) largeBundle(b *v1alpha1.Bundle) {
+func (in *Input) largeBundle(out *found, b *v1alpha1.Bundle) {
 	if b.Size <= largeSize {
 		return
 	}
-	in.report(Finding{Object: facts.RefTo(b),
+	out.report(Finding{Object: facts.RefTo(b),
 		Message: fmt.Sprintf("Bundle %s has %.1f MiB", facts.Key(b), float64(b.Size)/(1<<20)),
 	}, remedy.Advise("split the directory into several bundles, or exclude files with .fleetignore"))
 }

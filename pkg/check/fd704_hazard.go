@@ -12,18 +12,18 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *pass) hazard(b *v1alpha1.Bundle) {
+func (in *Input) hazard(out *found, b *v1alpha1.Bundle) {
 	if fleet.IsAgentBundle(b.Name) && b.Labels[fleet.RepoLabel]+b.Labels[fleet.HelmOpLabel] != "" {
-		in.report(Finding{Object: facts.RefTo(b),
+		out.report(Finding{Object: facts.RefTo(b),
 			Message: fmt.Sprintf("the name of Bundle %s begins with fleet-agent: Fleet treats it as its agent, and "+
 				"never uninstalls it", facts.Key(b)),
 		}, remedy.Advise("give the bundle another name in its fleet.yaml"))
 	}
-	in.emptyOverride(b)
+	in.emptyOverride(out, b)
 }
 
 // misplaced reports a bundle with a targetNamespace and objects that have no namespace.
-func (in *pass) misplaced(d *evaluate.BundleDeployment) {
+func (in *Input) misplaced(out *found, d *evaluate.BundleDeployment) {
 	var names []string
 	for _, o := range d.Rendering.ClusterScoped {
 		names = append(names, o.Kind+" "+o.Name)
@@ -33,5 +33,5 @@ func (in *pass) misplaced(d *evaluate.BundleDeployment) {
 	}
 	f := onDeployment(d, "every deploy of %s fails: it has a targetNamespace and cluster-scoped objects: %s", d.Key(),
 		facts.List(names))
-	in.report(f, remedy.Advise("use defaultNamespace instead of namespace in the fleet.yaml of the bundle"))
+	out.report(f, remedy.Advise("use defaultNamespace instead of namespace in the fleet.yaml of the bundle"))
 }

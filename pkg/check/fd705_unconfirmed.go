@@ -13,7 +13,7 @@ import (
 )
 
 // unconfirmed reports a release record that claims objects outside of its namespace, if nothing confirms it.
-func (in *pass) unconfirmed(d *evaluate.BundleDeployment) {
+func (in *Input) unconfirmed(out *found, d *evaluate.BundleDeployment) {
 	var claimed []string
 	for i := range d.Objects {
 		if o := &d.Objects[i]; o.Reason == evaluate.Unconfirmed {
@@ -30,7 +30,7 @@ func (in *pass) unconfirmed(d *evaluate.BundleDeployment) {
 	f.say("it claims %s: whether a bundle desires them is not known", facts.List(claimed))
 	f.sayIf(!d.On.State.Coverage.TrustLabels.Whole(), fmt.Sprintf("the labels of namespace %s, which say whose "+
 		"records are trusted, could not be read", ownership.TrustNamespace))
-	in.report(f, in.On(d.On).ShowSecret(r),
+	out.report(f, in.Steps.On(d.On).ShowSecret(r),
 		remedy.Advise("audit the management cluster together with this one, which confirms the releases of bundles; "+
 			"or %s", ownership.TrustAdvice(r.Namespace)))
 }

@@ -70,26 +70,28 @@ const Pages = "https://github.com/fleetdoctor/kubectl-fleetdoctor/blob/main/docs
 // URL returns the address of the explanation of a code.
 func URL(code string) string { return Pages + "findings.md#" + strings.ToLower(code) }
 
-// Input is what the checks read: the facts, and the commands that findings suggest.
+// Input is what the checks read.
 type Input struct {
-	*remedy.Maker
+	// Result is what was evaluated, and Facts are what several checks need to know of it.
+	Result *evaluate.Result
+	Facts  *facts.Facts
+	// Steps makes the commands that findings suggest.
+	Steps *remedy.Maker
 }
 
 // New returns the input of the checks.
 func New(f *facts.Facts, commands remedy.Commands, ofClusters map[object.ClusterID]remedy.Commands) *Input {
-	return &Input{Maker: &remedy.Maker{Facts: f, Commands: commands, ClusterCommands: ofClusters}}
+	return &Input{Result: f.Result, Facts: f,
+		Steps: &remedy.Maker{Facts: f, Commands: commands, ClusterCommands: ofClusters}}
 }
 
-// pass is one check during a run, with what it has found.
-type pass struct {
-	*Input
-	found []Finding
-}
+// found collects the findings of a check.
+type found struct{ findings []Finding }
 
 // report adds a finding with ways to proceed.
-func (in *pass) report(f Finding, remedies ...remedy.Remedy) {
+func (out *found) report(f Finding, remedies ...remedy.Remedy) {
 	f.Remedies = append(f.Remedies, remedies...)
-	in.found = append(in.found, f)
+	out.findings = append(out.findings, f)
 }
 
 // say adds evidence.

@@ -37,7 +37,7 @@ func (in *Input) listed(d *directory.Deployment) []Resource {
 	if fleet.ReportedState(d.BD) == fleet.NotReady {
 		for i := range status.NonReadyStatus {
 			o := &status.NonReadyStatus[i]
-			add(o.Key(), evaluate.NotReady, "not ready", in.ReportedOf(d, o))
+			add(o.Key(), evaluate.NotReady, "not ready", in.Facts.ReportedOf(d, o))
 		}
 	}
 	for i := range status.ModifiedStatus {

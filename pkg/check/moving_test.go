@@ -68,8 +68,8 @@ func TestTotalsNotWritten(t *testing.T) {
 			group.Status.Conditions = []v1alpha1.Condition{{Type: "Processed", Status: "True", LastUpdateTime: asOf}}
 		}
 		a := &evaluate.Aggregate{Kind: state.ClusterGroup, Object: group, InScope: true,
-			Clusters: in.Tree[state.ClusterKind]}
-		in.Tree[state.ClusterGroup] = []*evaluate.Aggregate{a}
+			Clusters: in.Result.Tree[state.ClusterKind]}
+		in.Result.Tree[state.ClusterGroup] = []*evaluate.Aggregate{a}
 		if got := findings("FD206", in); len(got) != want {
 			t.Errorf("status of %q: %d findings, want %d", asOf, len(got), want)
 		}
@@ -89,7 +89,7 @@ func TestClusterCountsOfLimitedCapture(t *testing.T) {
 		in := w.input()
 		w.d.On.State.Captured = tc.captured
 		if !tc.whole {
-			in.Desired.Coverage[state.BundleDeployment] = source.CoveredIn([]string{w.d.Namespace},
+			in.Result.Desired.Coverage[state.BundleDeployment] = source.CoveredIn([]string{w.d.Namespace},
 				source.Failure{Reason: source.NotInSnapshot})
 		}
 		if got := findings("FD205", in); len(got) != tc.want {
@@ -127,7 +127,7 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w.d.Deployed = now.Add(-24 * time.Hour)
 		w.objects[0] = modifiedAt(ago(time.Hour + time.Minute))
 		in := w.input()
-		in.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster}, On: w.d.On}}
+		in.Result.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster}, On: w.d.On}}
 		if got := findings("FD609", in); len(got) != tc.lasting {
 			t.Errorf("%s: %d findings about drift, want %d", tc.name, len(got), tc.lasting)
 		}
@@ -137,7 +137,7 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w.d.On = resolveWithAgent("v0.16.1")
 		in := w.input()
 		w.d.On.State.Captured = true
-		in.Desired.Removals = []*resolve.Removal{{On: w.d.On,
+		in.Result.Desired.Removals = []*resolve.Removal{{On: w.d.On,
 			Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}}}
 		if got := findings("FD608", in); len(got) != want {
 			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)
@@ -157,7 +157,7 @@ func TestRulesOfPartOfBundle(t *testing.T) {
 		{"not applied yet", func(_ *Input, w *world) { w.d.BD.Spec.DeploymentID = "next" }, 0},
 		{"another deployment out of scope", func(in *Input, w *world) {
 			other := w.d.Deployment
-			in.Desired.Directory.Deployments = append(in.Desired.Directory.Deployments, &other)
+			in.Result.Desired.Directory.Deployments = append(in.Result.Desired.Directory.Deployments, &other)
 		}, 0},
 	} {
 		w := newWorld()
@@ -182,7 +182,7 @@ func TestClusterOfStuckDeletion(t *testing.T) {
 		of(w).SetDeletionTimestamp(&at)
 		of(w).SetFinalizers([]string{"fleet.cattle.io/" + name})
 		in := w.input()
-		in.Desired.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
+		in.Result.Desired.BundleDeployments = []*v1alpha1.BundleDeployment{w.d.BD}
 		if got := findings("FD603", in); len(got) != 1 || got[0].Cluster != "fleet-local/local" {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -13,7 +13,7 @@ import (
 // emptyOverride reports a Bundle whose fleet.yaml has an empty list overrideTargets. The job of a GitRepo always writes
 // restrictions otherwise: those of overrideTargets or of the GitRepo, which has a default target
 // (docs/fleet-behavior.md, 5.1). The label of the commit shows that the job wrote the Bundle.
-func (in *pass) emptyOverride(b *v1alpha1.Bundle) {
+func (in *Input) emptyOverride(out *found, b *v1alpha1.Bundle) {
 	s := &b.Spec
 	byJob := b.Labels[fleet.RepoLabel] != "" && b.Labels[fleet.CommitLabel] != ""
 	if !byJob || len(s.HelmOpOptions)+len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
@@ -23,12 +23,12 @@ func (in *pass) emptyOverride(b *v1alpha1.Bundle) {
 	if defaultTarget(s.Targets) {
 		effect = "it is deployed to the ClusterGroup default"
 	}
-	in.report(Finding{Object: facts.RefTo(b), Aspect: "overrideTargets",
+	out.report(Finding{Object: facts.RefTo(b), Aspect: "overrideTargets",
 		Message: fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: %s", facts.Key(b),
 			effect),
 		Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the " +
 			"clusters in it"},
-	}, in.Commands.ExplainTargets(b))
+	}, in.Steps.Commands.ExplainTargets(b))
 }
 
 func selecting(customizations int) string {

@@ -47,7 +47,7 @@ func said(d *directory.Deployment, o *evaluate.Object) string {
 
 // adopted reports whether the GitRepo over which Helm refused to deploy has been assigned to the bundle since then.
 func (in *Input) adopted(d *directory.Deployment, words string) bool {
-	g := in.GitRepo(refusedRepo(words))
+	g := in.Facts.GitRepo(refusedRepo(words))
 	if g == nil {
 		return false
 	}

@@ -45,7 +45,7 @@ func (in *Input) partsOf(a *evaluate.Aggregate) (p parts, ok bool) {
 		if d.BD == nil || d.FromFiles() || in.beingDeleted(d.BD) {
 			return p, false // a total with an unknown part proves nothing
 		}
-		x := in.View(d)
+		x := in.Facts.View(d)
 		p.reported, p.actual = append(p.reported, x.Reported), append(p.actual, x.Actual)
 		p.countsKnown, p.reportedKnown = p.countsKnown && x.Known, p.reportedKnown && x.ReportedKnown
 		p.truncated = p.truncated || full(&d.BD.Status)
@@ -90,7 +90,7 @@ func isReady(x *facts.View) bool {
 // can be at any moment. A deletion that does not end (FD603) does not change the totals.
 func (in *Input) beingDeleted(o v1alpha1.Object) bool {
 	at := o.GetDeletionTimestamp()
-	return at != nil && !in.LongAgo(at.Time)
+	return at != nil && !in.Facts.LongAgo(at.Time)
 }
 
 // lasting is a bundle deployment that has not been ready for longer than any delay of Fleet.
@@ -115,7 +115,7 @@ func (in *Input) lasting(d *evaluate.BundleDeployment, x *facts.View) []lasting 
 	case c.Status == "False" && (s == fleet.NotReady || s == fleet.Modified):
 		out.since, out.triggers = c.LastUpdateTime, s == fleet.NotReady
 	}
-	if !in.LongAgo(facts.Parsed(out.since)) {
+	if !in.Facts.LongAgo(facts.Parsed(out.since)) {
 		return nil
 	}
 	return []lasting{out}

@@ -143,7 +143,8 @@ func TestCustomResourceNotCorrected(t *testing.T) {
 	d := deployment()
 	in := inputOf(d, evaluate.Modified, object.Ref{APIVersion: "example.com/v1", Kind: "Widget", Namespace: "web",
 		Name: "one"}, object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "two"})
-	for _, got := range []string{text(in.RestoreOrAccept(d, &d.Objects[0])), text(in.Correct(d, &d.Objects[0]))} {
+	o := &d.Objects[0]
+	for _, got := range []string{text(in.Steps.RestoreOrAccept(d, o)), text(in.Steps.Correct(d, o))} {
 		if strings.Contains(got, "correctDrift.enabled") || strings.Contains(got, "deploys the bundle again") {
 			t.Errorf("it has no effect on a custom resource: %s", got)
 		}
@@ -152,10 +153,10 @@ func TestCustomResourceNotCorrected(t *testing.T) {
 		}
 	}
 	d.Desired = append(d.Desired, &resolve.Object{Ref: object.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim"}})
-	if got := text(in.Correct(d, &d.Objects[0])); strings.Contains(got, "set helm.force in fleet.yaml") {
+	if got := text(in.Steps.Correct(d, &d.Objects[0])); strings.Contains(got, "set helm.force in fleet.yaml") {
 		t.Errorf("helm.force is advised for a bundle with a claim: %s", got)
 	}
-	if got := text(in.RestoreOrAccept(d, &d.Objects[1])); !strings.Contains(got, "set correctDrift.enabled") {
+	if got := text(in.Steps.RestoreOrAccept(d, &d.Objects[1])); !strings.Contains(got, "set correctDrift.enabled") {
 		t.Errorf("correctDrift is not advised: %s", got)
 	}
 }

@@ -40,7 +40,7 @@ func TestRedeploy(t *testing.T) {
 	}{
 		{"one cluster", func(*evaluate.BundleDeployment, *Input) {}, []string{here}},
 		{"two clusters", func(d *evaluate.BundleDeployment, in *Input) {
-			in.Desired.Directory.Deployments = append(in.Desired.Directory.Deployments,
+			in.Result.Desired.Directory.Deployments = append(in.Result.Desired.Directory.Deployments,
 				&directory.Deployment{Namespace: "cluster-two", Name: "guestbook", Bundle: d.Bundle})
 		}, []string{here, all}},
 		{"not applied", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Status.AppliedDeploymentID = "s-0:1" },
@@ -54,11 +54,12 @@ func TestRedeploy(t *testing.T) {
 		}, []string{repo}},
 		{"a bundle that does not exist", func(d *evaluate.BundleDeployment, in *Input) {
 			d.BD.Status.AppliedDeploymentID = ""
-			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
+			in.Result.Desired.Bundles = nil
+			in.Result.Desired.Coverage = map[string]source.Coverage{state.Bundle: source.Covered()}
 		}, []string{""}},
 		{"a release alone", func(d *evaluate.BundleDeployment, _ *Input) { d.BD = nil }, []string{""}},
 		{"paused", func(d *evaluate.BundleDeployment, in *Input) {
-			d.BD.Spec.Paused, in.Desired.Bundles[0].Spec.Paused = true, true
+			d.BD.Spec.Paused, in.Result.Desired.Bundles[0].Spec.Paused = true, true
 		}, []string{resume, here}},
 		{"paused by what was not read", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.Spec.Paused = true },
 			[]string{"", here}},
@@ -67,24 +68,25 @@ func TestRedeploy(t *testing.T) {
 		{"deleted", func(d *evaluate.BundleDeployment, _ *Input) { d.BD.DeletionTimestamp = &metav1.Time{Time: now} },
 			[]string{""}},
 		{"left over", func(d *evaluate.BundleDeployment, in *Input) {
-			in.Commands.Targets = "targets"
+			in.Steps.Commands.Targets = "targets"
 			other := v1alpha1.ClusterTarget{ClusterName: "two"}
-			in.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: other}}
+			in.Result.Desired.Bundles[0].Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: other}}
 			c := &v1alpha1.Cluster{}
 			c.Namespace, c.Name, c.Status.Namespace = "fleet-local", "one", d.Namespace
-			in.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
+			in.Result.Desired.Fleet.Clusters = []*v1alpha1.Cluster{c}
 		}, []string{"targets bundle/guestbook -n fleet-local"}},
 		{"modified objects", func(d *evaluate.BundleDeployment, _ *Input) { d.Counts.Modified = 1 },
 			[]string{"kubectl fleetdoctor preflight bundle/guestbook -n fleet-local", here}},
 		{"modified objects, and nothing deploys it again", func(d *evaluate.BundleDeployment, in *Input) {
 			d.Counts.Modified, d.BD.Status.AppliedDeploymentID = 1, ""
-			in.Desired.Bundles, in.Desired.Coverage = nil, map[string]source.Coverage{state.Bundle: source.Covered()}
+			in.Result.Desired.Bundles = nil
+			in.Result.Desired.Coverage = map[string]source.Coverage{state.Bundle: source.Covered()}
 		}, []string{""}},
 		{"lost values", func(d *evaluate.BundleDeployment, in *Input) {
 			staged := []byte(`{"key":"value"}`)
 			d.BD.Spec.StagedDeploymentID, d.BD.Spec.ValuesHash = applied, values.DeploymentHash(nil, staged)
 			emptied := &values.Secret{Type: values.DeploymentType, Hash: d.BD.Spec.ValuesHash, Emptied: true}
-			in.Desired.Values = &state.Values{
+			in.Result.Desired.Values = &state.Values{
 				Coverage: map[string]source.Coverage{values.DeploymentType: source.Covered()},
 				Secrets:  map[state.ValuesKey]*values.Secret{state.DeploymentKey(d.BD): emptied},
 			}
@@ -94,13 +96,13 @@ func TestRedeploy(t *testing.T) {
 		d.BD.Spec.DeploymentID, d.BD.Status.AppliedDeploymentID, d.BD.Spec.Options.ForceSyncGeneration = applied,
 			applied, 7
 		in := inputOf(d, evaluate.Ready)
-		in.Source.TakenAt = now
+		in.Result.Source.TakenAt = now
 		b := &v1alpha1.Bundle{}
 		b.Namespace, b.Name = "fleet-local", "guestbook"
-		in.Desired.Bundles = []*v1alpha1.Bundle{b}
+		in.Result.Desired.Bundles = []*v1alpha1.Bundle{b}
 		tc.change(d, in)
 		var got []string
-		for _, r := range renew(in).Redeploy(d) {
+		for _, r := range renew(in).Steps.Redeploy(d) {
 			got = append(got, r.Command)
 			if r.Text == "" {
 				t.Errorf("%s: %q has no effect", tc.name, r.Command)
@@ -119,7 +121,7 @@ func TestNameOfFlag(t *testing.T) {
 	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
 	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command,
-		c.History(release.Name{Name: ref.Name}).Command, in.ProcessCommand("a/" + ref.Name)} {
+		c.History(release.Name{Name: ref.Name}).Command, in.Steps.ProcessCommand("a/" + ref.Name)} {
 		before, _, _ := strings.Cut(command, "registry.example.com")
 		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
 			t.Errorf("%s: the name is a flag", command)

@@ -80,15 +80,15 @@ func auditOf(t *testing.T, file string) *audit.Audit {
 
 // alone returns an input with only one deployment. Of the others, their names, labels and placement are left.
 func alone(in *check.Input, d *evaluate.BundleDeployment) *check.Input {
-	fleet, place := *in.Desired.Fleet, *in.Desired.Directory
+	fleet, place := *in.Result.Desired.Fleet, *in.Result.Desired.Directory
 	fleet.BundleDeployments, place.Deployments, place.LeftoverSets = nil, nil, nil
-	for _, bd := range in.Desired.BundleDeployments {
+	for _, bd := range in.Result.Desired.BundleDeployments {
 		if bd != d.BD {
 			bd = named(bd)
 		}
 		fleet.BundleDeployments = append(fleet.BundleDeployments, bd)
 	}
-	for _, other := range in.Desired.Directory.Deployments {
+	for _, other := range in.Result.Desired.Directory.Deployments {
 		if other.ID() != d.ID() {
 			other = &directory.Deployment{Namespace: other.Namespace, Name: other.Name, Bundle: other.Bundle,
 				Cluster: other.Cluster, On: other.On, BD: named(other.BD)}
@@ -101,7 +101,8 @@ func alone(in *check.Input, d *evaluate.BundleDeployment) *check.Input {
 	result.Deployments, result.Undesired = []*evaluate.BundleDeployment{d}, nil
 	result.Copies = slices.DeleteFunc(slices.Clone(result.Copies),
 		func(c evaluate.Copy) bool { return c.Deployment.ID() != d.ID() })
-	return check.New(facts.New(evaluate.NewResult(result), in.Quotations), in.Commands, in.ClusterCommands)
+	f := facts.New(evaluate.NewResult(result), in.Facts.Quotations)
+	return check.New(f, in.Steps.Commands, in.Steps.ClusterCommands)
 }
 
 // named returns a BundleDeployment without spec and status.

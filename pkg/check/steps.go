@@ -63,11 +63,11 @@ func repairing(command string, allow []string, effects ...string) remedy.Remedy 
 
 // repairs is the command that repairs what a finding is about, on all clusters that are read.
 func (in *Input) repairs(f *Finding) string {
-	for _, d := range in.Deployments {
+	for _, d := range in.Result.Deployments {
 		if d.Key() == f.BundleDeployment && d.Cluster == f.Cluster {
-			return in.Commands.Repair + " " + in.Commands.BundleArgs(&d.Deployment)
+			return in.Steps.Commands.Repair + " " + in.Steps.Commands.BundleArgs(&d.Deployment)
 		}
 	}
 	target := escape.Shell(strings.ToLower(f.Object.Kind) + "/" + f.Object.Name)
-	return in.Commands.Repair + " " + target + remedy.InNamespace(f.Object.Namespace)
+	return in.Steps.Commands.Repair + " " + target + remedy.InNamespace(f.Object.Namespace)
 }

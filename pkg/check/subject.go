@@ -70,7 +70,7 @@ func (c *Causes) ofBundle(b *v1alpha1.Bundle) []Member {
 	for _, d := range c.byBundle[facts.Key(b)] {
 		out = append(out, c.Member(d))
 	}
-	for r := range c.Targets(b).Results() {
+	for r := range c.in.Facts.Targets(b).Results() {
 		out = append(out, c.missing(b, r)...)
 	}
 	return out
@@ -83,7 +83,7 @@ func (c *Causes) missing(b *v1alpha1.Bundle, r targeting.Result) []Member {
 	if selected := r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked; deleting || !selected {
 		return nil
 	}
-	if ns := on.Status.Namespace; ns != "" && c.BundleDeployment(ns+"/"+b.Name) != nil {
+	if ns := on.Status.Namespace; ns != "" && c.in.Facts.BundleDeployment(ns+"/"+b.Name) != nil {
 		return nil
 	}
 	return []Member{{facts.Key(b), on.Key(), nil, c.NotCreated(b, r)}}
@@ -93,11 +93,11 @@ func (c *Causes) missing(b *v1alpha1.Bundle, r targeting.Result) []Member {
 func (c *Causes) membersOfRepo(o v1alpha1.Object) (list []Member, stopped []Cause) {
 	r := facts.RefTo(o)
 	read := map[string]bool{}
-	for _, b := range c.BundlesOf(r) {
+	for _, b := range c.in.Facts.BundlesOf(r) {
 		read[facts.Key(b)] = true
 		list, stopped = append(list, c.ofBundle(b)...), append(stopped, c.Stopped(b)...)
 	}
-	for _, d := range c.Deployments {
+	for _, d := range c.in.Result.Deployments {
 		of := map[string]string{state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp}[r.Kind]
 		if of == facts.Key(o) && !read[d.Bundle] {
 			list = append(list, c.Member(&d.Deployment))
@@ -112,13 +112,13 @@ func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
 	if ns == "" {
 		return nil
 	}
-	for _, d := range c.Desired.Directory.Deployments {
+	for _, d := range c.in.Result.Desired.Directory.Deployments {
 		if d.BD != nil && d.Namespace == ns {
 			out = append(out, c.Member(d))
 		}
 	}
-	for _, b := range c.Desired.Bundles {
-		if t, ok := c.Targets(b).On(of.Namespace, of.Name); ok {
+	for _, b := range c.in.Result.Desired.Bundles {
+		if t, ok := c.in.Facts.Targets(b).On(of.Namespace, of.Name); ok {
 			out = append(out, c.missing(b, t)...)
 		}
 	}
@@ -130,8 +130,8 @@ func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
 func (c *Causes) Unexplained(findings []Finding) []Finding {
 	var out []Finding
 	for _, k := range state.Subjects {
-		for _, o := range k.Of(c.Desired.Fleet) {
-			if !c.Scope.Asks(k.Name, o) {
+		for _, o := range k.Of(c.in.Result.Desired.Fleet) {
+			if !c.in.Result.Scope.Asks(k.Name, o) {
 				continue
 			}
 			s := c.Subject(o)
@@ -182,7 +182,7 @@ func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
 		f.BundleDeployment = root.Of.Key()
 	}
 	if root.Quoted != "" {
-		if quoted := c.as(f, root.Quoted); quoted.Severity != Info {
+		if quoted := c.in.as(f, root.Quoted); quoted.Severity != Info {
 			return quoted
 		}
 	}
@@ -192,11 +192,11 @@ func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
 		}
 	}
 	if len(f.Remedies) == 0 {
-		f.Remedies = only(c.Commands.Describe(f.Object))
+		f.Remedies = only(c.in.Steps.Commands.Describe(f.Object))
 	}
 	f.Message = root.nameOf() + " is not ready: " + f.Message
 	if of.Steps[0].Object != root.Object {
 		f.Evidence = append([]string{of.Steps[0].nameOf() + ": " + of.Steps[0].Message}, f.Evidence...)
 	}
-	return c.as(f, codes.ReportedNotReady)
+	return c.in.as(f, codes.ReportedNotReady)
 }

@@ -39,15 +39,15 @@ type comparison struct {
 }
 
 // check reports the wrong numbers of an aggregate.
-func (c comparison) check(in *pass, a *evaluate.Aggregate) {
-	p, ok := c.parts(in.Input, a)
+func (c comparison) check(in *Input, out *found, a *evaluate.Aggregate) {
+	p, ok := c.parts(in, a)
 	if !ok {
 		return
 	}
 	t := &totals{Aggregate: a, comparison: c, parts: &p}
-	f := Finding{Remedies: []remedy.Remedy{in.Commands.Describe(facts.RefOf(a))}}
-	if wrong := c.wrong(in.Input, t, &f); len(wrong) > 0 {
-		in.report(in.wrongTotals(t, wrong, f))
+	f := Finding{Remedies: []remedy.Remedy{in.Steps.Commands.Describe(facts.RefOf(a))}}
+	if wrong := c.wrong(in, t, &f); len(wrong) > 0 {
+		out.report(in.wrongTotals(t, wrong, f))
 	}
 }
 
@@ -63,7 +63,7 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 	f.Object, f.AsOf, f.Cause = facts.RefOf(t.Aggregate), r.AsOf, why.Cause
 	f.Follows = originsOfTotal(t, wrong[0], why.Cause)
 	if why.Cause == facts.Lag || why.Cause == facts.PendingRollout {
-		f.Settle, f.Pauses = in.SameNumbers(t.counted()...), in.pausesFor(t, why.Cause)
+		f.Settle, f.Pauses = in.Facts.SameNumbers(t.counted()...), in.pausesFor(t, why.Cause)
 	}
 	f.Message = fmt.Sprintf("%s reports %s %s, but the number computed from %s is %s: %s", noun(t.Aggregate),
 		wrong[0].reportedText, wrong[0].what, t.of, wrong[0].actualText, why.Words)
@@ -76,7 +76,7 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 		f.say("the objects of %d of %s were not read: the computed number is "+
 			"based on their statuses%s", p.unread, facts.Count(len(p.actual), "bundle deployment"), age)
 	}
-	if _, known := fleet.ParseVersion(in.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
+	if _, known := fleet.ParseVersion(in.Result.Desired.ControllerVersion); !known && why.Cause == facts.Lag &&
 		len(wrong[0].possibleBugs()) > 0 {
 		f.say("the version of Fleet's controller is not known: it may have a known bug")
 	}
@@ -101,7 +101,7 @@ func pausesOf(kind string) int {
 func (in *Input) pausesFor(t *totals, cause facts.Cause) int {
 	n := pausesOf(t.Kind)
 	moves := func(b *v1alpha1.Bundle) bool {
-		return !in.Passed(facts.Parsed(b.Reported().AsOf), time.Duration(n)*pauseLength)
+		return !in.Facts.Passed(facts.Parsed(b.Reported().AsOf), time.Duration(n)*pauseLength)
 	}
 	if cause == facts.PendingRollout && !slices.ContainsFunc(t.bundles, moves) {
 		return 0
@@ -139,7 +139,7 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 	if d := t.wrongPart(n); d != nil {
 		return in.whyPart(d)
 	}
-	controller := in.Desired.ControllerVersion
+	controller := in.Result.Desired.ControllerVersion
 	for _, b := range n.possibleBugs() {
 		if !b.In(controller) {
 			continue
@@ -150,7 +150,7 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 		}
 		return why
 	}
-	if c, ok := t.Object.(*v1alpha1.Cluster); ok && in.Silent(c) {
+	if c, ok := t.Object.(*v1alpha1.Cluster); ok && in.Facts.Silent(c) {
 		return facts.SilentWords(c)
 	}
 	if n.reported.desired <= n.actual.desired && in.unchanged(t) {
@@ -167,7 +167,7 @@ func (in *Input) whyTotal(t *totals, wrong []number) facts.Explanation {
 // time behind; without one, ready deployments show when they last changed.
 func (in *Input) unchanged(t *totals) bool {
 	newest := facts.Parsed(t.parts.newest)
-	if !t.parts.quiet || len(t.parts.actual) == 0 || !in.LongAgo(newest) {
+	if !t.parts.quiet || len(t.parts.actual) == 0 || !in.Facts.LongAgo(newest) {
 		return false
 	}
 	c, ok := t.Object.(*v1alpha1.Cluster)
@@ -175,7 +175,7 @@ func (in *Input) unchanged(t *totals) bool {
 		return true
 	}
 	recomputed := facts.Parsed(c.Status.Agent.LastSeen) // the heartbeat updates the numbers
-	return recomputed.Sub(newest) > facts.Settled && in.LongAgo(recomputed)
+	return recomputed.Sub(newest) > facts.Settled && in.Facts.LongAgo(recomputed)
 }
 
 // wrongPart returns the bundle deployment that reports a wrong number which Fleet adds up correctly; nil if none does.
@@ -188,7 +188,7 @@ func (t *totals) wrongPart(n number) *evaluate.BundleDeployment {
 
 // whyPart explains a total by the wrong status of one of its bundle deployments.
 func (in *Input) whyPart(d *evaluate.BundleDeployment) facts.Explanation {
-	a := in.View(d)
+	a := in.Facts.View(d)
 	what, code := "counts", codes.DeploymentCounts
 	if a.Claim != "" {
 		what = "state"

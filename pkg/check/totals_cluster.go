@@ -43,11 +43,11 @@ func (in *Input) wrongOfCluster(t *totals, f *Finding) []number {
 		return nil
 	}
 	s, p := &cluster.Status, t.parts
-	if s.Summary.DesiredReady > len(p.actual) && in.Captured() && !in.Read(state.BundleDeployment, "") {
+	if s.Summary.DesiredReady > len(p.actual) && in.Facts.Captured() && !in.Facts.Read(state.BundleDeployment, "") {
 		return nil // the capture may be limited to some bundles, as that of fleet dump --gitrepo is
 	}
 	f.Cluster = t.Key()
-	f.Remedies = []remedy.Remedy{in.Commands.List("bundledeployments", s.Namespace,
+	f.Remedies = []remedy.Remedy{in.Steps.Commands.List("bundledeployments", s.Namespace,
 		"lists the bundle deployments of the cluster with their states")}
 	if s.Agent.LastSeen != "" {
 		f.Evidence = []string{"the agent's last heartbeat was at " + s.Agent.LastSeen}
@@ -67,7 +67,7 @@ func (in *Input) wrongOfCluster(t *totals, f *Finding) []number {
 func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual, left fleet.ClusterTotals) []number {
 	var out []number
 	add := func(kind, what string, desired *int, ready int, expected, actual, left share) {
-		if desired == nil || !in.Desired.Read(kind, "") || left == (share{ready, *desired}) {
+		if desired == nil || !in.Result.Desired.Read(kind, "") || left == (share{ready, *desired}) {
 			return
 		}
 		if n := of(what, share{ready, *desired}, expected, actual); n.reported != n.actual {
@@ -87,10 +87,10 @@ func (in *Input) wrongRepos(s *v1alpha1.ClusterStatus, reported, actual, left fl
 func (in *Input) existing(members []fleet.Member) []fleet.Member {
 	out := slices.Clone(members)
 	for i := range out {
-		if in.GitRepo(out[i].GitRepo) == nil {
+		if in.Facts.GitRepo(out[i].GitRepo) == nil {
 			out[i].GitRepo = ""
 		}
-		if in.Object(facts.Named(state.HelmOp, out[i].HelmOp)) == nil {
+		if in.Facts.Object(facts.Named(state.HelmOp, out[i].HelmOp)) == nil {
 			out[i].HelmOp = ""
 		}
 	}
@@ -113,7 +113,7 @@ func (in *Input) wrongOfGroup(t *totals, f *Finding) []number {
 	if s := &group.Status; s.ClusterCount == nil && !written(t.Aggregate) {
 		return nil
 	}
-	f.Remedies = []remedy.Remedy{remedy.Run(in.Commands.Kubectl+remedy.InNamespace(group.Namespace)+
+	f.Remedies = []remedy.Remedy{remedy.Run(in.Steps.Commands.Kubectl+remedy.InNamespace(group.Namespace)+
 		" get clusters.fleet.cattle.io --show-labels",
 		"lists the Clusters that the group can select, with their labels")}
 	var sum v1alpha1.ResourceCounts
@@ -133,7 +133,7 @@ func (in *Input) wrongOfGroup(t *totals, f *Finding) []number {
 
 // membersKnown reports whether it is known which Clusters a group selects.
 func (in *Input) membersKnown(group *v1alpha1.ClusterGroup) bool {
-	if group.Spec.Selector == nil || !in.Read(state.ClusterKind, group.Namespace) {
+	if group.Spec.Selector == nil || !in.Facts.Read(state.ClusterKind, group.Namespace) {
 		return false
 	}
 	_, err := metav1.LabelSelectorAsSelector(group.Spec.Selector)

@@ -65,7 +65,7 @@ func (in *Input) wrongClustersOfRepo(t *totals, f *Finding) []number {
 	}
 	n := of(clustersReady, share{s.ReadyClusters, *s.DesiredReadyClusters},
 		readyClusters(t.parts.reported), readyClusters(t.parts.actual))
-	t.bundles = in.BundlesOf(facts.RefOf(t.Aggregate))
+	t.bundles = in.Facts.BundlesOf(facts.RefOf(t.Aggregate))
 	if x, known := in.expectedOf(t.Aggregate, t.parts.actual, t.bundles); known && x.differs() {
 		t.of = "the clusters that its bundles target"
 		if n.reported == n.expected && n.expected == n.actual {
@@ -89,7 +89,7 @@ func readyClusters(members []fleet.Member) share {
 
 // stickyList reports the list of objects of a GitRepo or HelmOp in which Fleet calls objects Unknown, because
 // incompleteState of a bundle deployment is never reset.
-func (in *pass) stickyList(a *evaluate.Aggregate) {
+func (in *Input) stickyList(out *found, a *evaluate.Aggregate) {
 	if _, ok := in.partsOf(a); !ok || !written(a) {
 		return
 	}
@@ -115,5 +115,5 @@ func (in *pass) stickyList(a *evaluate.Aggregate) {
 	f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Cause: facts.StickyIncomplete, Aspect: "list"}
 	f.Message = fmt.Sprintf("%s lists %s as Unknown: incompleteState of %s is still set, although its lists are "+
 		"complete", noun(a), facts.Count(unknown, "object"), sticky)
-	in.report(f, in.Commands.Describe(f.Object))
+	out.report(f, in.Steps.Commands.Describe(f.Object))
 }

@@ -30,16 +30,16 @@ type valuesOwner struct {
 
 // valuesOf returns the state of the values Secret of a BundleDeployment.
 func (in *Input) valuesOf(d *evaluate.BundleDeployment) *valuesOwner {
-	f, result := in.ValuesOf(&d.Deployment)
-	same := func() []settle.Question { return in.SameValues(state.DeploymentKey(d.BD), d.Ref()) }
-	return &valuesOwner{d, in.Bundle(d.Bundle), d.Key(), secretRef(d.Namespace, d.Name), f, result, same}
+	f, result := in.Facts.ValuesOf(&d.Deployment)
+	same := func() []settle.Question { return in.Facts.SameValues(state.DeploymentKey(d.BD), d.Ref()) }
+	return &valuesOwner{d, in.Facts.Bundle(d.Bundle), d.Key(), secretRef(d.Namespace, d.Name), f, result, same}
 }
 
 // valuesOfBundle returns the state of the values Secret of a Bundle.
 func (in *Input) valuesOfBundle(b *v1alpha1.Bundle) *valuesOwner {
-	f := in.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b))
-	result := values.Classify(f, in.Now(), in.Controller())
-	same := func() []settle.Question { return in.SameValues(state.BundleKey(b), facts.RefTo(b)) }
+	f := in.Result.Desired.Values.Facts(state.BundleKey(b), state.BundleOwner(b))
+	result := values.Classify(f, in.Result.Now(), in.Facts.Controller())
+	same := func() []settle.Question { return in.Facts.SameValues(state.BundleKey(b), facts.RefTo(b)) }
 	return &valuesOwner{nil, b, facts.Key(b), secretRef(b.Namespace, b.Name), f, result, same}
 }
 
@@ -96,7 +96,7 @@ func (o *valuesOwner) lastChange() []string {
 
 // controllerVersion is a sentence that names the version of the controller.
 func (in *Input) controllerVersion() string {
-	if v := in.Desired.ControllerVersion; in.Controller().Known {
+	if v := in.Result.Desired.ControllerVersion; in.Facts.Controller().Known {
 		return "fleet-controller " + v
 	}
 	return "the version of fleet-controller is not known"
@@ -104,8 +104,8 @@ func (in *Input) controllerVersion() string {
 
 // writeBundleValues makes the job of the GitRepo write the values of a Bundle again.
 func (in *Input) writeBundleValues(o *valuesOwner) remedy.Remedy {
-	if g := in.GitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
-		return in.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)
+	if g := in.Facts.GitRepo(o.bundle.Namespace + "/" + o.bundle.Labels[fleet.RepoLabel]); g != nil {
+		return in.Steps.StartJob(facts.Key(g), g.Spec.ForceSyncGeneration+1)
 	}
 	return remedy.Advise("apply the bundle again, which writes its values")
 }
@@ -116,17 +116,17 @@ const discardHash = `{"spec":{"valuesHash":"","waitingForValues":true,"deploymen
 
 // reportRewrite reports a finding with how to make the controller write the values of a BundleDeployment again, without
 // a deploy.
-func (in *pass) reportRewrite(o *valuesOwner, f Finding) {
+func (in *Input) reportRewrite(out *found, o *valuesOwner, f Finding) {
 	if o.deployment.Bundle == "" {
-		in.report(f, remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the "+
+		out.report(f, remedy.Advise("restore the Bundle of the BundleDeployment: only the controller can write the "+
 			"values"))
 		return
 	}
 	rewrite := remedy.Step{Kind: remedy.StepDeploy, Object: o.deployment.Ref(), Patch: discardHash, Then: true,
 		Effect: "Fleet's controller writes the values again; nothing that has not changed is deployed"}
-	in.report(f, remedy.Make(rewrite,
+	out.report(f, remedy.Make(rewrite,
 		"makes the controller write the values from the Bundle again; the agent deploys nothing that has not changed"),
-		in.Process(o.deployment.Bundle, ""))
+		in.Steps.Process(o.deployment.Bundle, ""))
 }
 
 // brokenValues reports whether a values Secret is missing or wrong.

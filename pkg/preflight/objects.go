@@ -56,10 +56,10 @@ func (r *rollout) object(o *evaluate.Object) {
 
 // refused returns the item that the API server refuses the object; nil if it does not.
 func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
-	words, quotes := o.Trial.Refusal, r.c.SecretsOf(&r.d.Deployment)
+	words, quotes := o.Trial.Refusal, r.c.Facts.SecretsOf(&r.d.Deployment)
 	if warnings := o.Trial.Warnings; warnings != "" {
 		r.add("ServerWarns", &o.Ref, "%s: the API server accepts it with a warning%s", o.Key(),
-			r.c.Quote(warnings, quotes...))
+			r.c.Facts.Quote(warnings, quotes...))
 	}
 	if words == "" {
 		if why := o.Trial.NotAsked; why != "" {
@@ -68,15 +68,15 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 		return r.unasked(o)
 	}
 	item := r.add("ServerRefuses", &o.Ref, "%s: the API server refuses it%s", o.Key(),
-		r.c.Quote(words, quotes...))
+		r.c.Facts.Quote(words, quotes...))
 	fix, known := r.c.ByHand(r.d, words)
 	switch {
 	case r.d.Account.User() != "" && strings.Contains(words, `User "`+r.d.Account.User()+`" cannot`):
 		item.Remedies = advise("give that ServiceAccount the right, with a role and a binding")
 	case o.State != evaluate.Missing && check.Immutable(words):
-		item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
+		item.Remedies = []report.Remedy{r.c.Recreate(r.c.Steps.On(r.d.On), o.Ref)}
 	case o.State != evaluate.Missing && strings.Contains(words, "Duplicate value"):
-		item.Remedies = []report.Remedy{check.Correct(r.c.On(r.d.On), &o.Ref, words)}
+		item.Remedies = []report.Remedy{check.Correct(r.c.Steps.On(r.d.On), &o.Ref, words)}
 	case known:
 		item.Remedies = []report.Remedy{fix}
 	default:
@@ -101,7 +101,7 @@ func (r *rollout) unasked(o *evaluate.Object) *report.PreflightItem {
 	}
 	item := r.add("Immutable", &o.Ref, "%s exists with another value of %s, which is immutable: the API server "+
 		"refuses the deploy", o.Key(), strings.Join(o.Live.Fixed, ", "))
-	item.Remedies = []report.Remedy{r.c.Recreate(r.c.On(r.d.On), o.Ref)}
+	item.Remedies = []report.Remedy{r.c.Recreate(r.c.Steps.On(r.d.On), o.Ref)}
 	return item
 }
 
@@ -127,7 +127,7 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 // owners reports the other owners of an object, and the other bundles that desire it. It returns whether there are any.
 func (r *rollout) owners(o *evaluate.Object) bool {
 	found := false
-	for _, owner := range r.c.Desired.On(r.d.On).Owners(&r.d.Deployment, o.Key(), o.Metadata).Owners {
+	for _, owner := range r.c.Result.Desired.On(r.d.On).Owners(&r.d.Deployment, o.Key(), o.Metadata).Owners {
 		ofRelease := owner.Situation == ownership.ExistingRelease && owner.SameName && r.Action == report.RolloutUpgrade
 		if !owner.Exists() || ofRelease { // the rollout upgrades that release, which inUse reports
 			continue
@@ -187,7 +187,7 @@ func (r *rollout) contested(o *evaluate.Object, other ownership.Owner) *report.P
 		return d.Key() == other.Bundles[0].Deployment && action == report.RolloutInstall && !takes
 	}
 	var item *report.PreflightItem
-	if own && slices.ContainsFunc(r.c.Desired.Directory.Deployments, isRefused) {
+	if own && slices.ContainsFunc(r.c.Result.Desired.Directory.Deployments, isRefused) {
 		rule := ruleOf("Contested")
 		rule.Severity = report.Warning
 		item = r.addAs(rule, &o.Ref, "%s desires %s too: Helm refuses to install it, while this bundle owns the object",
@@ -217,12 +217,12 @@ const overwritesFrom = 15
 // mayReplace reports whether a directory may replace the owner of an object: a bundle of the same GitRepo, which its
 // Job deletes if the repository does not have it any more.
 func (r *rollout) mayReplace(owner ownership.Owner) bool {
-	v, known := fleet.ParseVersion(r.c.Desired.ControllerVersion)
+	v, known := fleet.ParseVersion(r.c.Result.Desired.ControllerVersion)
 	repo, old := r.gitRepo(), known && v.Before(overwritesFrom, 0)
 	if repo == "" || old || !r.d.FromFiles() {
 		return false
 	}
-	return len(owner.Bundles) == 1 && slices.ContainsFunc(r.c.Desired.Directory.Deployments,
+	return len(owner.Bundles) == 1 && slices.ContainsFunc(r.c.Result.Desired.Directory.Deployments,
 		func(d *directory.Deployment) bool {
 			isOwner := d.Key() == owner.Bundles[0].Deployment && d.GitRepo == repo
 			return isOwner && d.Bundle != r.d.Bundle && !r.inFiles(d.Name)
@@ -231,7 +231,7 @@ func (r *rollout) mayReplace(owner ownership.Owner) bool {
 
 // inFiles reports whether a bundle of a name is among the directories of -f: Fleet does not delete it.
 func (r *rollout) inFiles(name string) bool {
-	return slices.ContainsFunc(r.c.Deployments, func(d *evaluate.BundleDeployment) bool {
+	return slices.ContainsFunc(r.c.Result.Deployments, func(d *evaluate.BundleDeployment) bool {
 		return d.FromFiles() && d.Name == name
 	})
 }
@@ -242,7 +242,7 @@ func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
 	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
 		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
 	}
-	out := r.c.Commands.Assign(&r.d.Deployment)
+	out := r.c.Steps.Commands.Assign(&r.d.Deployment)
 	if from != "" {
 		out.Command += " --dangerous-take-from=" + escape.Shell(from)
 		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"

@@ -29,8 +29,8 @@ import (
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of
 // bundles that are known to be deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
-	dependencies, causes := dependency.New(c.Desired.Directory), c.Causes()
-	for _, d := range c.Deployments {
+	dependencies, causes := dependency.New(c.Result.Desired.Directory), c.Causes()
+	for _, d := range c.Result.Deployments {
 		if d.OnOtherCluster {
 			elsewhere++
 			continue
@@ -61,15 +61,15 @@ func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
 // that are not served. What other bundles desire that are not installed, and cannot be rendered, is not in question.
 func Gaps(c *check.Input) []report.Gap {
 	said := map[report.Gap]bool{}
-	for _, d := range c.Desired.Deployments {
-		inScope := slices.ContainsFunc(c.Deployments, func(e *evaluate.BundleDeployment) bool {
+	for _, d := range c.Result.Desired.Deployments {
+		inScope := slices.ContainsFunc(c.Result.Deployments, func(e *evaluate.BundleDeployment) bool {
 			return e.BundleDeployment == d
 		})
 		for _, g := range d.Rendering.Gaps {
 			said[report.Gap(g)] = inScope || len(d.Rendering.Objects) == 0
 		}
 	}
-	return slices.DeleteFunc(report.Gaps(c.Gaps), func(g report.Gap) bool {
+	return slices.DeleteFunc(report.Gaps(c.Result.Gaps), func(g report.Gap) bool {
 		return said[g] || g.Reason == evaluate.KindNotServed
 	})
 }
@@ -122,9 +122,9 @@ func (r *rollout) deleting() bool {
 	}
 	for _, ref := range []object.Ref{facts.Named(state.GitRepo, r.gitRepo()), facts.Named(state.HelmOp, r.d.HelmOp),
 		facts.Named(state.Bundle, r.d.Bundle), facts.Ref(state.BundleDeployment, r.d.Namespace, r.d.Name)} {
-		if o := r.c.Object(ref); o != nil && facts.Deleting(o) {
+		if o := r.c.Facts.Object(ref); o != nil && facts.Deleting(o) {
 			r.add("Deleting", nil, "%s %s/%s is being deleted: nothing is deployed any more", ref.Kind,
-				ref.Namespace, ref.Name).Remedies = []report.Remedy{r.c.Commands.ShowCauses(&r.d.Deployment)}
+				ref.Namespace, ref.Name).Remedies = []report.Remedy{r.c.Steps.Commands.ShowCauses(&r.d.Deployment)}
 			return true
 		}
 	}
@@ -136,7 +136,7 @@ func (r *rollout) deleting() bool {
 func (r *rollout) parents() {
 	for _, ref := range []object.Ref{facts.Named(state.GitRepo, r.gitRepo()), facts.Named(state.HelmOp, r.d.HelmOp),
 		facts.Named(state.Bundle, r.d.Bundle)} { // the first one is the cause
-		o := r.c.Object(ref)
+		o := r.c.Facts.Object(ref)
 		if o == nil {
 			continue
 		}
@@ -145,7 +145,7 @@ func (r *rollout) parents() {
 			return
 		}
 	}
-	if b := r.c.Bundle(r.d.Bundle); b != nil && !r.d.FromFiles() {
+	if b := r.c.Facts.Bundle(r.d.Bundle); b != nil && !r.d.FromFiles() {
 		if f, gone := r.c.NoRepo(b); gone {
 			r.add("NotProcessed", nil, "no change is deployed: %s", f.Message).Remedies = f.Remedies
 		}
@@ -155,7 +155,7 @@ func (r *rollout) parents() {
 // agent reports that no agent deploys anything. One that is only silent may still do so, and a new one will.
 func (r *rollout) agent() {
 	steps := r.causes.NoAgent(&r.d.Deployment)
-	a, _ := r.c.AgentOf(r.d.DeploymentNamespace())
+	a, _ := r.c.Facts.AgentOf(r.d.DeploymentNamespace())
 	if isNew := !facts.IsSilent(a) && a.Stuck.Why == ""; isNew || len(steps) == 0 {
 		return
 	}
@@ -186,8 +186,8 @@ func (r *rollout) paused() {
 	if !r.waits() {
 		rule.Severity, rule.Verdict = report.Warning, report.VerdictOK
 	}
-	by, known := r.c.Pauses(&d.Deployment)
-	if repo := r.c.GitRepo(r.gitRepo()); d.FromFiles() && repo != nil && repo.Spec.Paused {
+	by, known := r.c.Facts.Pauses(&d.Deployment)
+	if repo := r.c.Facts.GitRepo(r.gitRepo()); d.FromFiles() && repo != nil && repo.Spec.Paused {
 		by, known = facts.RefTo(repo), true
 	}
 	ofFiles := files != nil && files.Paused
@@ -198,7 +198,7 @@ func (r *rollout) paused() {
 			Remedies = advise("remove paused from the fleet.yaml")
 	case known && !ofBundle:
 		r.addAs(rule, nil, format, by.Kind+" "+by.Namespace+"/"+by.Name+" is paused").
-			Remedies = []report.Remedy{r.c.Resume(by)}
+			Remedies = []report.Remedy{r.c.Steps.Resume(by)}
 	case d.BD != nil && d.BD.Spec.Paused && !d.FromFiles():
 		r.addAs(rule, nil, format, "its BundleDeployment is paused")
 	default:
@@ -233,11 +233,11 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 func (r *rollout) failed() {
 	if condition := FailedDeploy(r.d); condition != "" {
 		r.add("LastDeployFailed", check.FailedOn(r.d), "the last deploy of the present deployment failed%s",
-			r.c.SaidOf(&r.d.Deployment, condition))
+			r.c.Facts.SaidOf(&r.d.Deployment, condition))
 		return
 	}
 	if f, failed := r.c.FailedRevision(r.d); failed && !r.d.FromFiles() {
-		isThis := func(x report.Remedy) bool { return x == r.c.Commands.Predict(&r.d.Deployment) }
+		isThis := func(x report.Remedy) bool { return x == r.c.Steps.Commands.Predict(&r.d.Deployment) }
 		r.add("LastDeployFailed", check.FailedOn(r.d), "the last deploy or correction of drift failed: %s", f.Message).
 			Remedies = slices.DeleteFunc(f.Remedies, isThis)
 	}
@@ -315,7 +315,7 @@ func (r *rollout) dependsOn() {
 		return
 	}
 	var siblings []*directory.Deployment
-	for _, d := range r.c.Deployments {
+	for _, d := range r.c.Result.Deployments {
 		if d.FromFiles() {
 			siblings = append(siblings, &d.Deployment)
 		}

@@ -84,7 +84,7 @@ func (r *rollout) inUse(last *state.Record) {
 		owner = "is not a release of Fleet"
 	case last.BundleID != d.Name:
 		owner = "is owned by bundle " + last.BundleID + ", which is no longer deployed on this cluster"
-		all := r.c.Desired.Directory.Deployments
+		all := r.c.Result.Desired.Directory.Deployments
 		if i := slices.IndexFunc(all, func(o *directory.Deployment) bool {
 			return o.Name == last.BundleID && o.On == d.On
 		}); i >= 0 {
@@ -103,7 +103,7 @@ func (r *rollout) inUse(last *state.Record) {
 	}
 	item.Owner = "Helm release " + last.Release()
 	item.Remedies = append(advise("set another helm.releaseName, or keep it if Fleet should take over the release"),
-		r.c.Commands.History(last.Name))
+		r.c.Steps.Commands.History(last.Name))
 }
 
 // notBuilt reports the objects of the present release whose kinds are not served any more: Helm reads its manifest
@@ -138,7 +138,7 @@ func (r *rollout) deletions() {
 func (r *rollout) deleted(objects []*resolve.Object, isIn string) {
 	d := r.d
 	for _, o := range objects {
-		desired := r.c.Desired.On(d.On).Of(o.Key())
+		desired := r.c.Result.Desired.On(d.On).Of(o.Key())
 		if slices.ContainsFunc(desired, func(o *resolve.Object) bool {
 			return o.Deployment.ID() == d.ID()
 		}) || o.Kept() {

@@ -20,7 +20,7 @@ import (
 // Plan decides about the steps that findings of a result ask for. The result must have predictions. notOwners are as
 // for Adoptions.
 func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item, notOwners []string) {
-	p := planner{Result: c, options: o, adopts: map[string]adoption{}, known: map[string]int{}}
+	p := planner{result: c, options: o, adopts: map[string]adoption{}, known: map[string]int{}}
 	for i := range findings {
 		p.finding(&findings[i])
 	}
@@ -53,7 +53,7 @@ func holdDeploys(items []Item) {
 
 // planner collects the steps of findings.
 type planner struct {
-	*evaluate.Result
+	result  *evaluate.Result
 	options Options
 	items   []Item
 	known   map[string]int // the indexes of items, by what they write
@@ -111,7 +111,7 @@ func isOf(f *check.Finding, d *evaluate.BundleDeployment) bool {
 
 // object plans a step about a desired object.
 func (p *planner) object(f *check.Finding, step remedy.Step) {
-	for _, d := range p.Deployments {
+	for _, d := range p.result.Deployments {
 		if !isOf(f, d) || d.On == nil {
 			continue
 		}
@@ -191,7 +191,7 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 		out = append(out, "an autoscaler scales it, or may do so: it would change .spec.replicas again")
 	}
 	out = append(out, fights(d, x)...)
-	if others := p.Desired.On(d.On).Confirmed(x.Key()); len(others) > 1 {
+	if others := p.result.Desired.On(d.On).Confirmed(x.Key()); len(others) > 1 {
 		out = append(out, fmt.Sprintf("%d bundles desire it: remove it from all but one", len(others)))
 	}
 	if !d.Evidence.Confirmed() || !d.Evidence.Confirms(x.Key()) {
@@ -242,7 +242,7 @@ func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
 // removed is what a removal deletes.
 func (p *planner) removed(f *check.Finding, step remedy.Step) *removal {
 	out := &removal{secret: step.Object.IsSecret(), key: step.Object.Key()}
-	for _, d := range p.Deployments {
+	for _, d := range p.result.Deployments {
 		if step.Downstream && step.Kind == remedy.StepRemove && isOf(f, d) {
 			out.orphanOf = d
 		}
@@ -268,7 +268,7 @@ func (p *planner) request(f *check.Finding, step remedy.Step) Item {
 
 // unread says what is not known of a deploy on a cluster that is not read.
 func (p *planner) unread(f *check.Finding) []string {
-	for _, d := range p.Deployments {
+	for _, d := range p.result.Deployments {
 		if isOf(f, d) && d.On == nil {
 			return []string{"the cluster is not read: Helm refuses the deploy if another manager owns a field that it " +
 				"changes. FD604 then has the words, and repair on that cluster takes the field"}
@@ -282,7 +282,7 @@ const silentAfter = 30 * time.Minute
 
 // agent says which agent makes a deploy, and since when it has not reported.
 func (p *planner) agent(f *check.Finding) []string {
-	for _, c := range p.Desired.Fleet.Clusters {
+	for _, c := range p.result.Desired.Fleet.Clusters {
 		if c.Namespace+"/"+c.Name != f.Cluster || f.BundleDeployment == "" {
 			continue
 		}
@@ -290,7 +290,7 @@ func (p *planner) agent(f *check.Finding) []string {
 		switch {
 		case err != nil:
 			return []string{"the agent of cluster " + f.Cluster + " has never reported: it deploys when it does"}
-		case p.Now().Sub(seen) > silentAfter:
+		case p.result.Now().Sub(seen) > silentAfter:
 			return []string{fmt.Sprintf("the agent of cluster %s reported last at %s: it deploys when it reports again",
 				f.Cluster, c.Status.Agent.LastSeen)}
 		}
@@ -343,7 +343,7 @@ func Asked(c *evaluate.Result, items []Item) string {
 
 // clusterOf returns the cluster that the object of a step is on.
 func (p *planner) clusterOf(f *check.Finding, step remedy.Step) object.ClusterID {
-	for _, d := range p.Deployments {
+	for _, d := range p.result.Deployments {
 		if step.Downstream && isOf(f, d) && d.On != nil {
 			return d.On.ID
 		}

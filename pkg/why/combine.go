@@ -95,7 +95,8 @@ func (x *explainer) hidden(r object.Ref) string {
 		return ""
 	}
 	for _, kind := range []string{state.BundleDeployment, state.Bundle, state.ClusterKind, state.ClusterGroup} {
-		cover := x.in.Desired.Needed(kind).Within(x.in.Desired.InWorkspace(kind, x.in.Scope.Namespace))
+		desired := x.in.Result.Desired
+		cover := desired.Needed(kind).Within(desired.InWorkspace(kind, x.in.Result.Scope.Namespace))
 		for _, f := range source.CoverageGaps("listing "+kind+" objects", cover, "") {
 			return f.What + ": " + f.Why()
 		}
@@ -126,7 +127,7 @@ func (x *explainer) cause(of check.Cause) report.WhyCause {
 			}
 		}
 		if len(next) == 0 {
-			next = []remedy.Remedy{x.in.Commands.Describe(s.Object)}
+			next = []remedy.Remedy{x.in.Steps.Commands.Describe(s.Object)}
 		}
 		out.Remedies = append(out.Remedies, next...)
 	}

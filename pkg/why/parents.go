@@ -88,7 +88,7 @@ func (x *explainer) notesOfRepo(b *v1alpha1.Bundle) []string {
 	if !ok {
 		return nil
 	}
-	if x.in.Object(repo) == nil && x.in.Desired.Read(repo.Kind, repo.Namespace) {
+	if x.in.Facts.Object(repo) == nil && x.in.Result.Desired.Read(repo.Kind, repo.Namespace) {
 		return []string{"its " + repo.Kind + " " + repo.Namespace + "/" + repo.Name + " does not exist (FD304)"}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (x *explainer) notesOfRepo(b *v1alpha1.Bundle) []string {
 func (x *explainer) deployed(r object.Ref) report.WhyObject {
 	var list []check.Member
 	bundles, explained := map[string]bool{}, map[object.DeploymentID]bool{}
-	for _, e := range x.in.Deployments {
+	for _, e := range x.in.Result.Deployments {
 		i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.Key() == r.Key() })
 		if i < 0 || x.onlyClaimed(e, &e.Objects[i]) {
 			continue
@@ -109,7 +109,7 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 		list, bundles[e.Bundle], explained[e.ID()] = append(list, m), true, true
 	}
 	delete(bundles, "") // only releases are known
-	for _, d := range x.in.Desired.Directory.Deployments {
+	for _, d := range x.in.Result.Desired.Directory.Deployments {
 		if !bundles[d.Bundle] || d.Problem == "" || explained[d.ID()] {
 			continue
 		}
@@ -123,5 +123,5 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 // onlyClaimed reports whether nothing confirms the release record that desires an object, and another bundle desires
 // it.
 func (x *explainer) onlyClaimed(e *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	return o.Reason == evaluate.Unconfirmed && len(x.in.Desired.On(e.On).Confirmed(o.Key())) > 0
+	return o.Reason == evaluate.Unconfirmed && len(x.in.Result.Desired.On(e.On).Confirmed(o.Key())) > 0
 }

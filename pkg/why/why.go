@@ -114,8 +114,8 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 // report contains values of Secrets: only the copy that Redacted returns may be shown.
 func Explain(in *check.Input, findings []check.Finding, targets Targets, others []*evaluate.Found,
 	version string) *report.Why {
-	out := &report.Why{Head: report.NewHead(report.KindWhy, version, in.Source, in.Desired.Directory),
-		Gaps: report.Gaps(in.Gaps), Notes: in.Notes}
+	out := &report.Why{Head: report.NewHead(report.KindWhy, version, in.Result.Source, in.Result.Desired.Directory),
+		Gaps: report.Gaps(in.Result.Gaps), Notes: in.Result.Notes}
 	x := newExplainer(in, findings)
 	for _, f := range others {
 		for _, o := range f.Objects {
@@ -126,7 +126,7 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, others 
 		}
 	}
 	for _, t := range targets {
-		found := objects(in.Desired.Fleet, t)
+		found := objects(in.Result.Desired.Fleet, t)
 		for _, o := range found {
 			out.Objects = append(out.Objects, x.object(kindOf(t), o))
 		}
@@ -134,7 +134,7 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, others 
 			continue
 		}
 		// A bundle deployment that is known by its release, or a parent that was not read.
-		for _, d := range in.Deployments {
+		for _, d := range in.Result.Deployments {
 			if kindOf(t) == state.BundleDeployment && t.Names(&d.Deployment) {
 				out.Objects = append(out.Objects, x.alone(&d.Deployment))
 			}
@@ -150,7 +150,7 @@ func Explain(in *check.Input, findings []check.Finding, targets Targets, others 
 // unread reports a parent that has bundle deployments and was not read itself, or does not exist.
 func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	var keys []string
-	for _, d := range x.in.Deployments {
+	for _, d := range x.in.Result.Deployments {
 		if t.Names(&d.Deployment) {
 			keys = append(keys, d.Parents()[kindOf(t)])
 		}
@@ -159,19 +159,19 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	var out []report.WhyObject
 	for _, key := range slices.Compact(keys) {
 		var list []check.Member
-		for _, d := range x.in.Deployments {
+		for _, d := range x.in.Result.Deployments {
 			if d.Parents()[kindOf(t)] == key {
 				list = append(list, x.noted(x.causes.Member(&d.Deployment)))
 			}
 		}
 		r := facts.Named(kindOf(t), key)
-		if x.in.Desired.Read(r.Kind, r.Namespace) {
+		if x.in.Result.Desired.Read(r.Kind, r.Namespace) {
 			out = append(out, x.combine(r, list, []check.Cause{x.causes.Gone(r)}))
 			continue
 		}
 		o := x.combine(r, list, nil)
 		why := string(source.NotInSnapshot)
-		if f, all := x.in.Desired.Coverage[kindOf(t)].Of(r.Namespace); !all && f.Reason != "" {
+		if f, all := x.in.Result.Desired.Coverage[kindOf(t)].Of(r.Namespace); !all && f.Reason != "" {
 			why = string(f.Reason)
 		}
 		o.Notes = append(o.Notes, "the "+kindOf(t)+" itself was not read ("+why+"): only its BundleDeployments are "+

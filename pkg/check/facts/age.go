@@ -25,7 +25,7 @@ func (f *Facts) LongAgo(t time.Time) bool { return f.Passed(t, Settled) }
 
 // Passed reports whether more than a duration has passed between a known time and the time when the data was read.
 func (f *Facts) Passed(t time.Time, d time.Duration) bool {
-	return !t.IsZero() && !f.Now().IsZero() && f.Now().Sub(t) > d
+	return !t.IsZero() && !f.Result.Now().IsZero() && f.Result.Now().Sub(t) > d
 }
 
 // Young reports whether an object was created so recently that the controller may not have acted on it yet.
@@ -36,24 +36,24 @@ func (f *Facts) Young(o v1alpha1.Object) bool {
 // NewerThan reports whether an object was created more recently than an age.
 func (f *Facts) NewerThan(o v1alpha1.Object, age time.Duration) bool {
 	created := o.GetCreationTimestamp()
-	return !created.IsZero() && f.Now().Sub(created.Time) < age
+	return !created.IsZero() && f.Result.Now().Sub(created.Time) < age
 }
 
 // sourceOf returns the source of the objects of a cluster.
 func (f *Facts) sourceOf(c *directory.Cluster) evaluate.ClusterSource {
-	for _, other := range f.Clusters {
+	for _, other := range f.Result.Clusters {
 		if other.On == c {
 			return other
 		}
 	}
-	return evaluate.ClusterSource{Source: f.Source}
+	return evaluate.ClusterSource{Source: f.Result.Source}
 }
 
 // ReadAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier
 // one of two captures.
 func (f *Facts) ReadAt(c *directory.Cluster) time.Time {
-	if at := f.sourceOf(c).Source.TakenAt; !at.IsZero() && at.Before(f.Now()) {
+	if at := f.sourceOf(c).Source.TakenAt; !at.IsZero() && at.Before(f.Result.Now()) {
 		return at
 	}
-	return f.Now()
+	return f.Result.Now()
 }

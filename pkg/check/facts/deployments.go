@@ -41,7 +41,7 @@ func (f *Facts) LeftOver(d *evaluate.BundleDeployment) (left, certain bool) {
 // that were read does.
 func (f *Facts) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
 	if b := f.Bundle(d.Bundle); b != nil && b.Spec.Paused {
-		for _, g := range f.Desired.GitRepos {
+		for _, g := range f.Result.Desired.GitRepos {
 			if g.Spec.Paused && g.Namespace == b.Namespace && g.Name == b.Labels[fleet.RepoLabel] {
 				return Ref(state.GitRepo, g.Namespace, g.Name), true
 			}
@@ -56,13 +56,13 @@ func (f *Facts) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
 
 // Controller is the version of the controller, which writes the Secrets.
 func (f *Facts) Controller() values.Controller {
-	return values.ControllerOf(f.Desired.ControllerVersion)
+	return values.ControllerOf(f.Result.Desired.ControllerVersion)
 }
 
 // ValuesOf returns the state of the values Secret of a BundleDeployment.
 func (f *Facts) ValuesOf(d *directory.Deployment) (values.Facts, values.Result) {
-	of := f.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
-	return of, values.Classify(of, f.Now(), f.Controller())
+	of := f.Result.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
+	return of, values.Classify(of, f.Result.Now(), f.Controller())
 }
 
 // LostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment

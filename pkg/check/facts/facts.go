@@ -19,7 +19,7 @@ import (
 
 // Facts are a result and what several checks need to know of it. They never change.
 type Facts struct {
-	*evaluate.Result
+	Result *evaluate.Result
 	// Quotations collects the texts of Fleet and Helm that findings quote.
 	Quotations *secret.Quotations
 

@@ -70,8 +70,8 @@ func (f *Facts) agentsByNamespace() map[string]evaluate.Agent {
 }
 
 func (f *Facts) allViews() map[object.DeploymentID]*View {
-	out := make(map[object.DeploymentID]*View, len(f.Deployments))
-	for _, d := range f.Deployments {
+	out := make(map[object.DeploymentID]*View, len(f.Result.Deployments))
+	for _, d := range f.Result.Deployments {
 		out[d.ID()] = f.newView(d)
 	}
 	return out

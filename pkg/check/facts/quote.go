@@ -31,7 +31,7 @@ func errorIn(conditions []v1alpha1.Condition, kind string) string {
 func (f *Facts) Quotable() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, k := range state.Kinds {
-			for _, o := range k.Of(f.Desired.Fleet) {
+			for _, o := range k.Of(f.Result.Desired.Fleet) {
 				for _, text := range errorsOf(o) {
 					if !yield(text) {
 						return
@@ -39,7 +39,7 @@ func (f *Facts) Quotable() iter.Seq[string] {
 				}
 			}
 		}
-		for _, d := range f.Deployments {
+		for _, d := range f.Result.Deployments {
 			for i := range d.Objects {
 				for _, text := range []string{d.Objects[i].Trial.Refusal, d.Objects[i].Trial.Warnings} {
 					if text != "" && !yield(text) {
@@ -48,14 +48,14 @@ func (f *Facts) Quotable() iter.Seq[string] {
 				}
 			}
 		}
-		for _, c := range f.Desired.Clusters {
+		for _, c := range f.Result.Desired.Clusters {
 			for _, r := range c.State.Latest {
 				if !yield(r.Description) {
 					return
 				}
 			}
 		}
-		for _, d := range f.Desired.Deployments {
+		for _, d := range f.Result.Desired.Deployments {
 			for _, p := range d.RecordProblems {
 				if !yield(p.Reported) {
 					return
@@ -131,7 +131,7 @@ func (f *Facts) SecretsOf(d *directory.Deployment) []secret.Place {
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
 		out = append(out, secret.Place{Namespace: d.Namespace})
 	}
-	cluster := slices.Index(f.Desired.Clusters, d.On)
+	cluster := slices.Index(f.Result.Desired.Clusters, d.On)
 	if cluster >= 0 {
 		namespace := cmp.Or(d.Ownership.ReleaseNamespace, d.Options().ReleaseNamespace())
 		out = append(out, secret.Place{Cluster: cluster, Namespace: namespace})

@@ -36,13 +36,13 @@ func (f *Facts) RegistrationOf(c *v1alpha1.Cluster) Registration {
 		return Registration{}
 	}
 	out := Registration{registers: true, read: f.Read(state.ClusterRegistration, c.Namespace)}
-	for _, o := range f.Desired.Fleet.Clusters {
+	for _, o := range f.Result.Desired.Fleet.Clusters {
 		if o != c && o.Namespace == c.Namespace && o.Spec.ClientID == id {
 			out.Same = append(out.Same, o.Name)
 		}
 	}
 	slices.Sort(out.Same)
-	for _, r := range f.Desired.Registrations {
+	for _, r := range f.Result.Desired.Registrations {
 		switch {
 		case r.Namespace != c.Namespace:
 		case r.Spec.ClientID == id:

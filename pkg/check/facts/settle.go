@@ -53,7 +53,7 @@ func (f *Facts) SameNumbers(refs ...object.Ref) []settle.Question {
 // SameValues asks whether a values Secret and what its owner states are as they were.
 func (f *Facts) SameValues(key state.ValuesKey, owner object.Ref) []settle.Question {
 	secret := settle.Absent(object.Ref{APIVersion: "v1", Kind: "Secret", Namespace: key.Namespace, Name: key.Name})
-	if s := f.Desired.Values.Of(key); s != nil {
+	if s := f.Result.Desired.Values.Of(key); s != nil {
 		secret.Aspect, secret.Was = settle.Version, settle.VersionOf(s.Version)
 	}
 	secret.Type = key.Type

@@ -83,7 +83,7 @@ func (f *Facts) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceC
 	if otherDesired := d.From != "" && d.From != resolve.FromRelease; otherDesired || d.OtherVersions {
 		return out, false
 	}
-	if f.StatusOnly || d.Problem != "" {
+	if f.Result.StatusOnly || d.Problem != "" {
 		return out, false
 	}
 	if d.Disputed || c.Unknown > 0 {

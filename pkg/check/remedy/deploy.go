@@ -18,8 +18,8 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 	if d.BD != nil && facts.Deleting(d.BD) {
 		return []Remedy{Advise("do not deploy it again: BundleDeployment %s is being deleted", d.Key())}
 	}
-	if left, _ := m.LeftOver(d); left {
-		return []Remedy{m.Commands.ExplainTargets(m.Bundle(d.Bundle))}
+	if left, _ := m.Facts.LeftOver(d); left {
+		return []Remedy{m.Commands.ExplainTargets(m.Facts.Bundle(d.Bundle))}
 	}
 	deploys := []Remedy{m.RedeployBundle(d)}
 	if d.BD == nil {
@@ -33,8 +33,8 @@ func (m *Maker) Redeploy(d *evaluate.BundleDeployment) []Remedy {
 		out = append(out, Advise("wait for the schedule of the cluster: its agent deploys nothing outside of it"))
 	}
 	applied := d.BD.Spec.DeploymentID != "" && d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
-	if applied && !m.LostValues(d) {
-		if deploys[0].Command == "" || m.DeploymentsOf(d.Bundle) < 2 {
+	if applied && !m.Facts.LostValues(d) {
+		if deploys[0].Command == "" || m.Facts.DeploymentsOf(d.Bundle) < 2 {
 			deploys = nil
 		}
 		deploys = append([]Remedy{m.redeployHere(d)}, deploys...)
@@ -54,7 +54,7 @@ func (m *Maker) RedeployBundle(d *evaluate.BundleDeployment) Remedy {
 		return Advise("deploy the bundle again, from the management cluster")
 	case d.Bundle == "" && d.GitRepo != "":
 		return m.StartJob(d.GitRepo, m.nextGeneration(d))
-	case d.Bundle == "", m.Bundle(d.Bundle) == nil && m.Read(state.Bundle, ref.Namespace):
+	case d.Bundle == "", m.Facts.Bundle(d.Bundle) == nil && m.Facts.Read(state.Bundle, ref.Namespace):
 		return Advise("restore the Bundle of the BundleDeployment, so that Fleet can deploy it again")
 	}
 	effect := "deploys bundle " + d.Bundle + " again on all of its clusters; preflight predicts where Helm refuses it"
@@ -74,7 +74,7 @@ func (m *Maker) redeployHere(d *evaluate.BundleDeployment) Remedy {
 	if d.Cluster != "" {
 		effect = "deploys the bundle again only on cluster " + d.Cluster
 	}
-	if m.Silent(m.ClusterIn(d.Namespace)) {
+	if m.Facts.Silent(m.Facts.ClusterIn(d.Namespace)) {
 		effect += "; the agent is silent now and deploys the bundle when it reports again"
 	}
 	const change = `{"status":{"appliedDeploymentID":""}}`
@@ -97,7 +97,7 @@ func (m *Maker) patch(r object.Ref, flags, change string) string {
 // mayBeRefused reports whether Helm may refuse a deploy: it refuses to change a field that another field manager owns,
 // an object of a kind that is not served, and any deploy after a pending one.
 func (m *Maker) mayBeRefused(d *evaluate.BundleDeployment) bool {
-	blocks := func(p directory.RecordProblem) bool { return m.BlocksHelm(&d.Deployment, p) }
+	blocks := func(p directory.RecordProblem) bool { return m.Facts.BlocksHelm(&d.Deployment, p) }
 	return d.Counts.Modified > 0 || d.Counts.Unknown > 0 || slices.ContainsFunc(d.RecordProblems, blocks)
 }
 
@@ -107,7 +107,7 @@ func (m *Maker) nextGeneration(d *evaluate.BundleDeployment) int64 {
 	if d.BD != nil {
 		last = d.BD.Spec.Options.ForceSyncGeneration
 	}
-	if g := m.GitRepo(d.GitRepo); g != nil {
+	if g := m.Facts.GitRepo(d.GitRepo); g != nil {
 		last = max(last, g.Spec.ForceSyncGeneration)
 	}
 	return last + 1
@@ -152,7 +152,7 @@ func (m *Maker) reconciles(ref object.Ref, effect string) Step {
 
 // moment is a number that no earlier command has: the time when the data was read, in seconds.
 func (m *Maker) moment() int64 {
-	if at := m.Now(); !at.IsZero() {
+	if at := m.Facts.Result.Now(); !at.IsZero() {
 		return at.Unix()
 	}
 	return 0
@@ -166,7 +166,7 @@ func (m *Maker) reconcile(resource string, ref object.Ref) string {
 
 // resume continues what pauses a bundle deployment.
 func (m *Maker) resume(d *evaluate.BundleDeployment) Remedy {
-	r, ok := m.Pauses(&d.Deployment)
+	r, ok := m.Facts.Pauses(&d.Deployment)
 	if !ok {
 		return Advise("resume the bundle first: its agent deploys nothing while it is paused")
 	}

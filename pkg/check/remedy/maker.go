@@ -16,7 +16,7 @@ import (
 
 // Maker makes the commands that findings suggest.
 type Maker struct {
-	*facts.Facts
+	Facts *facts.Facts
 	// Commands are those of the management cluster, ClusterCommands those of each other cluster that is read.
 	Commands        Commands
 	ClusterCommands map[object.ClusterID]Commands
@@ -37,7 +37,7 @@ func (m *Maker) On(c *directory.Cluster) Commands {
 // ShowRole prints the role that the audit needs. For a snapshot that may lack objects, no role helps: it must be
 // captured again.
 func (m *Maker) ShowRole() Remedy {
-	if m.Source.Partial() {
+	if m.Facts.Result.Source.Partial() {
 		return Advise("capture the cluster again: kubectl fleetdoctor snapshot writes what an audit reads")
 	}
 	return m.Commands.ShowRole()
@@ -68,7 +68,7 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 
 // LogsOf shows why a controller of Fleet does not act.
 func (m *Maker) LogsOf(controller string) Remedy {
-	namespace := cmp.Or(m.Desired.Agents.ControllerNamespace, "cattle-fleet-system")
+	namespace := cmp.Or(m.Facts.Result.Desired.Agents.ControllerNamespace, "cattle-fleet-system")
 	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+controller,
 		"shows the log of the controller")
 }

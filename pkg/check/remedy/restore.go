@@ -41,7 +41,7 @@ func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Reme
 
 // removing reports whether a bundle deployment is being removed from its cluster, or should be.
 func (m *Maker) removing(d *evaluate.BundleDeployment) bool {
-	if left, _ := m.LeftOver(d); left {
+	if left, _ := m.Facts.LeftOver(d); left {
 		return true
 	}
 	uninstalls := func(p directory.RecordProblem) bool { return p.Status == release.StatusUninstalling }

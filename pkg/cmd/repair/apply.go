@@ -152,7 +152,7 @@ func (s *session) evaluateAgain(ctx context.Context) {
 		case deployed[d.Key()]:
 			out.Failed = "its agent has been asked to deploy it again"
 		default:
-			out.Failed = "the last deploy failed" + in.SaidOf(&d.Deployment, condition)
+			out.Failed = "the last deploy failed" + in.Facts.SaidOf(&d.Deployment, condition)
 			out.Remedies = []report.Remedy{in.RetryNow(d, condition)}
 		}
 		s.document.Deployments = append(s.document.Deployments, out)
