@@ -40,19 +40,18 @@ func overview(l *layout, a *report.Audit) {
 	gapLines(l, a.Gaps)
 	noteLines(l, a.Notes)
 	l.end()
-	rows, noun := rowsOf(l, a)
+	rows, ready, noun := rowsOf(l, a)
 	well := l.aside(func(l *layout) {
-		if !ofOneCluster(l, a) {
-			wellSpreads(l, a)
-		}
+		wellSpreads(l, ready)
 		l.say("", digest.Heartbeats(a))
 	})
 	hinted := l.aside(func(l *layout) { hints(l, a, problems) })
 	r := l.renderer()
 	fixed := r.height(l.sections...) + r.height(well...) + r.height(hinted...)
 	left := l.screen() - fixed - 3 // the empty lines before the problems, the rows and the hints
-	blocks := headlines(l, a, problems, left-min(r.height(rows...), left/2))
-	forRows := min(r.height(rows...), max(left-r.height(blocks), left/2))
+	rowLines := r.height(rows...)
+	blocks := headlines(l, a, problems, left-min(rowLines, left/2))
+	forRows := min(rowLines, max(left-r.height(blocks), left/2))
 	if shown := someProblems(r, blocks, len(problems), left-forRows); len(shown) > 0 {
 		l.addAll(shown)
 		l.end()
@@ -75,18 +74,18 @@ func countsOf(problems []*digest.Problem) report.FindingCounts {
 	return report.FindingCounts{Error: of[report.Error], Warning: of[report.Warning], Info: of[report.Info]}
 }
 
-// ofOneCluster reports whether the overview has the table of bundle deployments, and not one of their bundles, clusters
-// or GitRepos.
-func ofOneCluster(l *layout, a *report.Audit) bool {
-	return l.By == "" && clustersOf(a.BundleDeployments) <= 1
-}
-
-// rowsOf is the table of what is not well, and what a line of the table is called.
-func rowsOf(l *layout, a *report.Audit) (rows [][]block, noun string) {
-	if ofOneCluster(l, a) {
-		return l.aside(func(l *layout) { deployments(l, a) }), "more line"
+// rowsOf is the table of what is not well, what is only counted, and what a line of the table is called: the table of
+// the bundle deployments or, on several clusters, of their bundles.
+func rowsOf(l *layout, a *report.Audit) (rows [][]block, ready []*digest.Spread, noun string) {
+	if l.By == "" && clustersOf(a.BundleDeployments) <= 1 {
+		return l.aside(func(l *layout) { deployments(l, a) }), nil, "more line"
 	}
-	return l.aside(func(l *layout) { spreads(l, a) }), "more " + levelOf(l.By).kind
+	by := levelOf(l.By)
+	shown, ready := splitSpreads(l, digest.Spreads(a, by.of))
+	if len(shown) > 0 {
+		rows = l.aside(func(l *layout) { l.add(spreadTable(l, a, by, shown)) })
+	}
+	return rows, ready, "more " + by.kind
 }
 
 // headlines lays out problems, each in at most maxProblem lines. On a screen, the last ones have one line if there is

@@ -25,16 +25,20 @@ func levelOf(by string) level {
 	return bundles
 }
 
-// spreads adds the table of the bundles, clusters or GitRepos that are not well.
-func spreads(l *layout, a *report.Audit) {
-	if shown, _ := splitSpreads(l, a); len(shown) > 0 {
-		l.add(spreadTable(l, a, levelOf(l.By), shown))
+// splitSpreads returns the bundles, clusters or GitRepos that are shown, and those that are only counted.
+func splitSpreads(l *layout, all []*digest.Spread) (shown, well []*digest.Spread) {
+	for _, s := range all {
+		if l.limits() && s.Ready() == s.All {
+			well = append(well, s)
+		} else {
+			shown = append(shown, s)
+		}
 	}
+	return shown, well
 }
 
 // wellSpreads adds the line that counts those that are well.
-func wellSpreads(l *layout, a *report.Audit) {
-	_, well := splitSpreads(l, a)
+func wellSpreads(l *layout, well []*digest.Spread) {
 	if len(well) == 0 {
 		return
 	}
@@ -47,18 +51,6 @@ func wellSpreads(l *layout, a *report.Audit) {
 	}
 	l.line(fmt.Sprintf("Ready%s: %s with %s.", reported, plural(len(well), levelOf(l.By).kind),
 		plural(ready, "bundle deployment")))
-}
-
-// splitSpreads returns the bundles, clusters or GitRepos that are shown, and those that are only counted.
-func splitSpreads(l *layout, a *report.Audit) (shown, well []*digest.Spread) {
-	for _, s := range digest.Spreads(a, levelOf(l.By).of) {
-		if l.limits() && s.Ready() == s.All {
-			well = append(well, s)
-		} else {
-			shown = append(shown, s)
-		}
-	}
-	return shown, well
 }
 
 // spreadTable is the table of spreads. Its last column names what is not ready: the clusters of a bundle, the bundles
