@@ -13,12 +13,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *Input) contradiction(out *found, d *evaluate.BundleDeployment) {
-	for _, f := range in.contradictions(d) {
-		out.report(f)
-	}
-}
-
 // contradictions are the findings about what is mutually exclusive in the status of a bundle deployment.
 func (in *Input) contradictions(d *evaluate.BundleDeployment) []Finding {
 	var out []Finding

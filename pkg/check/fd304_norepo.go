@@ -9,12 +9,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
-func (in *Input) noRepo(out *found, b *v1alpha1.Bundle) {
-	if f, ok := in.NoRepo(b); ok {
-		out.report(f)
-	}
-}
-
 // NoRepo returns the finding that the GitRepo or HelmOp of a Bundle does not exist, if that is so.
 func (in *Input) NoRepo(b *v1alpha1.Bundle) (f Finding, ok bool) {
 	repo, ok := facts.RepoOf(b)

@@ -10,12 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 )
 
-func (in *Input) bundleValues(out *found, o *valuesOwner) {
-	if f, broken := in.brokenBundleValues(o); broken {
-		out.report(f)
-	}
-}
-
 // brokenBundleValues returns the finding that the controller updates no target of a Bundle because of its values.
 func (in *Input) brokenBundleValues(o *valuesOwner) (Finding, bool) {
 	if !brokenValues(o.result.State) || o.result.Reason == values.Equal {

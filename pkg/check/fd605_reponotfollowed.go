@@ -10,7 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -23,12 +22,6 @@ const (
 	// defaultPolling is the polling interval of a GitRepo that states none.
 	defaultPolling = 15 * time.Second
 )
-
-func (in *Input) repoNotFollowed(out *found, a *evaluate.Aggregate) {
-	for _, f := range in.NotFollowed(a.Object) {
-		out.report(f)
-	}
-}
 
 // followed reports whether Fleet should follow a GitRepo. FD610 reports why it does not, if Fleet says that.
 func (in *Input) followed(g *v1alpha1.GitRepo) bool {

@@ -17,16 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (in *Input) notProcessed(out *found, a *evaluate.Aggregate) {
-	out.reportIf(in.NotProcessed(a.Object))
-}
-
-func (out *found) reportIf(f Finding, ok bool) {
-	if ok {
-		out.report(f)
-	}
-}
-
 // NotProcessed returns the finding that a controller of Fleet refuses or ignores an object, in the words of Fleet.
 func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 	switch o := o.(type) {

@@ -16,9 +16,7 @@ import (
 // scaledOutside reports an object that is as desired, and that Fleet reports as modified for as long as an autoscaler
 // that is not in the bundle changes its number of replicas.
 func (in *Input) scaledOutside(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
-	if f, ok := in.scaled(d, o); ok {
-		out.report(f)
-	}
+	out.reportIf(in.scaled(d, o))
 }
 
 // scaled is scaledOutside for the graph of causes.

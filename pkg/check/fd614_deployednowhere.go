@@ -11,17 +11,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-func (in *Input) deployedNowhere(out *found, a *evaluate.Aggregate) {
-	if f, ok := in.DeployedNowhere(a.Object); ok {
-		out.report(f)
-	}
-}
 
 // DeployedNowhere returns the finding that no bundle of a GitRepo or HelmOp reaches a cluster. A Bundle that has
 // neither stands for itself.

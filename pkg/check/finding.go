@@ -94,6 +94,12 @@ func (out *found) report(f Finding, remedies ...remedy.Remedy) {
 	out.findings = append(out.findings, f)
 }
 
+func (out *found) reportIf(f Finding, ok bool) {
+	if ok {
+		out.report(f)
+	}
+}
+
 // say adds evidence.
 func (f *Finding) say(format string, args ...any) {
 	f.Evidence = append(f.Evidence, fmt.Sprintf(format, args...))
