@@ -21,8 +21,7 @@ import (
 func (r *rollout) manifests() {
 	for _, ref := range r.d.Twice {
 		r.add("Twice", &ref, "%s is in the manifest more than once, and not in the same way: after each deploy, Fleet "+
-			"reports it as modified", ref.Key()).
-			Remedies = advise("remove all but one of them from the bundle")
+			"reports it as modified", ref.Key())
 	}
 	if len(r.d.Desired) == 0 {
 		r.noObjects()
@@ -34,14 +33,12 @@ func (r *rollout) manifests() {
 		}
 		if m.Metadata.Name == "" {
 			r.add("GenerateName", &o.Ref, "%s has a generateName and no name: every deploy fails (\"resource name may "+
-				"not be empty\")", o.Key()).
-				Remedies = advise("give the object a name")
+				"not be empty\")", o.Key())
 		}
 		by := m.Metadata.Labels[fleet.ManagedByLabel]
 		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !evaluate.AcceptsHelmsLabel(o) {
 			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
-				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm).
-				Remedies = advise("remove the label from the manifest; correctDrift would deploy again and again")
+				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm)
 		}
 		r.random(o)
 		r.expires(o)
@@ -58,9 +55,7 @@ func (r *rollout) random(o *resolve.Object) {
 	if slices.Contains(o.Unstable, "") {
 		what = "as a whole"
 	}
-	r.add("Random", &o.Ref, "%s differs %s each time it is rendered: each deploy writes another value", o.Key(), what).
-		Remedies = advise("state the value in the values of the bundle, or let the template keep the live one with " +
-		"lookup")
+	r.add("Random", &o.Ref, "%s differs %s each time it is rendered: each deploy writes another value", o.Key(), what)
 }
 
 // expires reports a Job that Kubernetes deletes when it has finished.
@@ -70,9 +65,7 @@ func (r *rollout) expires(o *resolve.Object) {
 		return
 	}
 	r.add("Expires", &o.Ref, "%s is deleted %d s after it has finished (ttlSecondsAfterFinished): Fleet then reports "+
-		"it as missing, and each deploy runs it again", o.Key(), *ttl).
-		Remedies = advise("make the Job a Helm hook, or add the operation ignore for it to diff.comparePatches, with " +
-		"its namespace")
+		"it as missing, and each deploy runs it again", o.Key(), *ttl)
 }
 
 // forcedClaim reports a claim that helm.force replaces.
@@ -84,8 +77,7 @@ func (r *rollout) forcedClaim(o *evaluate.Object) {
 		return
 	}
 	r.add("ForcedClaim", &o.Ref, "%s: helm.force replaces it by its manifest, which does not state the volume: the "+
-		"API server refuses that if the claim is bound (\"spec is immutable after creation\")", o.Key()).
-		Remedies = advise("remove helm.force, or move the claim to a bundle without it")
+		"API server refuses that if the claim is bound (\"spec is immutable after creation\")", o.Key())
 }
 
 // statesVolume reports whether the manifest of a claim names its volume.

@@ -92,9 +92,7 @@ func (r *rollout) unasked(o *evaluate.Object) *report.PreflightItem {
 		return nil
 	}
 	if why := r.d.WrongType(o); why != "" {
-		item := r.add("WrongType", &o.Ref, "%s: %s: the API server refuses the deploy", o.Key(), why)
-		item.Remedies = advise("correct the field in the bundle")
-		return item
+		return r.add("WrongType", &o.Ref, "%s: %s: the API server refuses the deploy", o.Key(), why)
 	}
 	if o.Live == nil || len(o.Live.Fixed) == 0 {
 		return nil
@@ -119,9 +117,7 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 	r.add("NamespaceCreatedFirst", &o.Ref,
 		"Helm creates namespace %s before the objects, without the label and annotations of release %s, "+
 			"and then refuses it as an object of the bundle (invalid ownership "+
-			"metadata)", o.Name, r.d.Ownership.Release()).
-		Remedies = advise("remove the Namespace from the bundle and set namespaceLabels and namespaceAnnotations, " +
-		"or set helm.takeOwnership")
+			"metadata)", o.Name, r.d.Ownership.Release())
 }
 
 // owners reports the other owners of an object, and the other bundles that desire it. It returns whether there are any.
@@ -348,7 +344,6 @@ func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
 		item = r.add("ApplyConflict", &o.Ref,
 			"%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(),
 			strings.Join(owners, " and "), differing(o.Differences))
-		item.Remedies = advise("set the fields to what the bundle states, or set helm.force on the bundle")
 		item.Overwrites = o.Differences
 		return
 	}
@@ -363,8 +358,6 @@ func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
 	if x := found.left; len(x) > 0 {
 		item = r.add("NotReverted", &o.Ref, "%s: the rollout leaves %s from the bundle: Helm patches a custom "+
 			"resource only where its manifest changes", o.Key(), differing(x))
-		item.Remedies = advise("restore the fields by hand, or set helm.force on the bundle: each deploy then " +
-			"replaces its objects")
 		item.Overwrites = x
 	}
 }

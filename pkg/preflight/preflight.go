@@ -270,12 +270,10 @@ func (r *rollout) refusals() {
 	d := r.d
 	if files := d.Files; files != nil && files.Refused != "" {
 		r.add("RefusedByApply", nil, "%s: fleet apply refuses the directory, and no Bundle of the GitRepo changes",
-			files.Refused).
-			Remedies = advise("correct what the message names; until then, Fleet deploys no change of the GitRepo")
+			files.Refused)
 		return
 	} else if files != nil && files.NoTarget != "" {
-		r.add("NoTarget", nil, "%s: Fleet deploys it nowhere", files.NoTarget).
-			Remedies = advise("correct the targets of the directory or of its GitRepo, or the labels of the clusters")
+		r.add("NoTarget", nil, "%s: Fleet deploys it nowhere", files.NoTarget)
 		return
 	}
 	r.dependsOn()
@@ -325,8 +323,7 @@ func (r *rollout) dependsOn() {
 	switch {
 	case x.Absent:
 		r.add("DependencyAbsent", nil, "%s: the agent refuses every deploy until the BundleDeployment exists",
-			x.Refused).
-			Remedies = advise("deploy that bundle to this cluster, or correct the name or the selector in dependsOn")
+			x.Refused)
 	case x.Refused != "":
 		r.add("DependencyNotReady", nil, "%s: the agent refuses the deploy, and tries again until they are", x.Refused).
 			Remedies = advise("find out why these bundles are not ready, with the verb why; from Fleet 0.15 on, " +
@@ -381,8 +378,7 @@ func (r *rollout) recordSize() {
 		rule.Severity, risk = report.Warning, "it may be too large for Helm to store"
 	}
 	r.addAs(rule, nil, "its release record would be about %.2f MiB, and the limit of a Secret is 1 MiB: %s "+
-		"(\"Too long\")", float64(size)/(1<<20), risk).
-		Remedies = advise("split the bundle, or move large definitions to a bundle of their own")
+		"(\"Too long\")", float64(size)/(1<<20), risk)
 }
 
 // names reports names that a version of Fleet does not handle correctly.
@@ -390,8 +386,7 @@ func (r *rollout) names() {
 	d := r.d
 	if fleet.IsAgentBundle(d.Name) && !r.ofAgent() {
 		r.add("AgentName", nil, "its name begins with fleet-agent: its objects get the set id of Fleet's agent, and "+
-			"Fleet treats it as the agent's bundle").
-			Remedies = advise("give the bundle another name")
+			"Fleet treats it as the agent's bundle")
 	}
 	release := ""
 	if helm := d.Options().Helm; helm != nil {
@@ -431,6 +426,5 @@ func (r *rollout) garbageCollected(release string) {
 		rule.Severity, effect = report.Warning,
 			"agents older than 0.15.6, and 0.16.0, uninstall it again, and the version of this agent is not known"
 	}
-	r.addAs(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect).
-		Remedies = advise("set helm.releaseName, or update the agent")
+	r.addAs(rule, nil, "the name of its release is %s, not %s: %s", release, r.d.Name, effect)
 }

@@ -45,8 +45,12 @@ func (r *rollout) addAs(rule Rule, o *object.Ref, format string, args ...any) *r
 	if decides && slices.Index(verdicts, rule.Verdict) > slices.Index(verdicts, r.Verdict) {
 		r.Verdict = rule.Verdict
 	}
-	r.Items = append(r.Items, report.PreflightItem{Rule: rule.Name, Severity: rule.Severity, Object: o,
-		Message: fmt.Sprintf(format, args...)})
+	item := report.PreflightItem{Rule: rule.Name, Severity: rule.Severity, Object: o,
+		Message: fmt.Sprintf(format, args...)}
+	if rule.Advice != "" {
+		item.Remedies = advise(rule.Advice)
+	}
+	r.Items = append(r.Items, item)
 	return &r.Items[len(r.Items)-1]
 }
 

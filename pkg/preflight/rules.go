@@ -23,6 +23,8 @@ type Rule struct {
 	Verdict  report.Verdict  `json:"verdict"`
 	// Description is for the documentation.
 	Description string `json:"description"`
+	// Advice is what to do about an item, if that is always the same.
+	Advice string `json:"advice"`
 }
 
 //go:embed rules.yaml
