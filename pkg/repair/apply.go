@@ -4,21 +4,16 @@ package repair
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -69,13 +64,10 @@ func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int
 			}
 			// A write in progress is completed: the server may store it whether or not the answer is awaited.
 			item := &items[i]
-			switch c := on(item.On); {
-			case c == nil:
-				item.fail(captured)
-			case item.do != nil:
+			if c := on(item.On); c != nil {
 				item.make(finish, c, running.Done())
-			default:
-				item.write(finish, c, running.Done())
+			} else {
+				item.fail(captured)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -89,7 +81,7 @@ func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int
 func (i *Item) make(ctx context.Context, c Client, ended <-chan struct{}) {
 	for backoff := retries; ; {
 		writing, cancel := context.WithTimeout(ctx, stepTimeout)
-		err := i.do.try(writing, c, i)
+		err := i.maker().try(writing, c, i)
 		cancel()
 		changed, isChanged := errors.AsType[changedError](err)
 		_, isFinal := errors.AsType[final](err)
@@ -99,12 +91,12 @@ func (i *Item) make(ctx context.Context, c Client, ended <-chan struct{}) {
 		case isChanged:
 			i.Outcome, i.Message = report.OutcomeChanged, changed.what
 		case ctx.Err() != nil:
-			i.fail(interrupted)
+			i.fail("interrupted before the server answered: whether it was written is not known")
 			i.Unanswered = true
 		case isFinal, refused(err):
 			i.fail(err.Error())
 		case backoff.Steps == 0:
-			i.fail(fmt.Sprintf(busy, err))
+			i.fail(fmt.Sprintf("other programs write to it all the time: %v", err))
 		default:
 			select {
 			case <-time.After(backoff.Step()):
@@ -114,142 +106,4 @@ func (i *Item) make(ctx context.Context, c Client, ended <-chan struct{}) {
 		}
 		return
 	}
-}
-
-const (
-	interrupted = "interrupted before the server answered: whether it was written is not known"
-	busy        = "other programs write to it all the time: %v"
-)
-
-// write writes the item and sets its outcome. The end of ended prevents another try.
-func (i *Item) write(ctx context.Context, p Client, ended <-chan struct{}) {
-	for backoff := retries; ; {
-		now, err := i.try(ctx, p)
-		switch {
-		case err == nil:
-			i.written(now)
-		case ctx.Err() != nil:
-			i.fail(interrupted)
-			i.Unanswered = true
-		case now == nil:
-			i.fail(err.Error())
-		case i.settledBy(now):
-		case refused(err) && now.Metadata.ResourceVersion == i.ResourceVersion:
-			i.fail(err.Error())
-		case backoff.Steps == 0:
-			i.fail(fmt.Sprintf(busy, err))
-		default:
-			i.ResourceVersion = now.Metadata.ResourceVersion
-			select {
-			case <-time.After(backoff.Step()):
-				continue
-			case <-ended: // the outcome stays NotTried
-			}
-		}
-		return
-	}
-}
-
-// written sets the outcome of a write that the server accepted. An admission policy may have changed it before it was
-// stored.
-func (i *Item) written(stored *object.Meta) {
-	lost := ownership.Changes(i.After, ownership.MetadataOf(stored.Metadata.Labels, stored.Metadata.Annotations))
-	if len(lost) == 0 {
-		i.Outcome = report.OutcomeDone
-		return
-	}
-	i.fail("the server accepted the write, but did not keep it: " + describe(lost) +
-		"; an admission webhook or policy of the cluster may have changed it")
-}
-
-// describe lists the present values of keys.
-func describe(changes []ownership.Change) string {
-	var out []string
-	for _, c := range changes {
-		value := "gone"
-		if c.New != nil {
-			value = fmt.Sprintf("%q", *c.New)
-		}
-		out = append(out, fmt.Sprintf("%s %s is %s", c.Field(), c.Name, value))
-	}
-	return strings.Join(out, ", ")
-}
-
-// gone represents an object that does not exist.
-var gone = &object.Meta{}
-
-// try writes once, and returns the metadata that the server stored. If the write fails and the state of the object is
-// not known, try returns the present metadata of the object with the error.
-func (i *Item) try(ctx context.Context, p Client) (*object.Meta, error) {
-	patch, err := i.patch()
-	if err != nil {
-		return nil, err
-	}
-	writing, cancel := context.WithTimeout(ctx, requestTimeout)
-	stored, err := p.Patch(writing, i.Ref, patch)
-	cancel()
-	switch {
-	case err == nil:
-		return stored, nil
-	case refused(err) && !apierrors.IsInvalid(err):
-		return nil, err
-	}
-	// the write may be stored although it was not answered in time
-	reading, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	now, readErr := p.Read(reading, i.Ref)
-	switch {
-	case apierrors.IsNotFound(readErr):
-		return gone, err
-	case readErr != nil:
-		return nil, fmt.Errorf("%w; reading it again: %w", err, readErr)
-	}
-	return now, err
-}
-
-// settledBy sets the outcome that follows from the present metadata of the object. It returns false if the item is
-// still to be written.
-func (i *Item) settledBy(now *object.Meta) bool {
-	m := now.Metadata
-	present := ownership.MetadataOf(m.Labels, m.Annotations)
-	var changed string
-	switch {
-	case now == gone:
-		changed = "it was deleted in the meantime"
-	case m.UID != i.UID:
-		changed = "it was deleted and created again in the meantime"
-	// this write was stored and its answer was lost, or another program made the same write
-	case present.Equal(i.After):
-		i.Outcome = report.OutcomeDone
-		return true
-	case !present.Equal(i.Before):
-		changed = "its ownership metadata was changed in the meantime"
-	case m.DeletionTimestamp != "":
-		changed = "it is being deleted"
-	case i.Action == report.ActionAdopt && now.Controller() != "":
-		changed = "it is controlled by " + now.Controller() + " now"
-	case i.Unchanged && m.ResourceVersion != i.ResourceVersion:
-		changed = "it was written to after the plan was made: it is not known whether it is still as the bundle " +
-			"desires it"
-	default:
-		return false
-	}
-	i.Outcome, i.Message = report.OutcomeChanged, changed
-	return true
-}
-
-// patch returns the JSON merge patch that makes the changes of the item. Its uid and resourceVersion are preconditions:
-// the server refuses it if the object was replaced, or written to since it was read.
-func (i *Item) patch() ([]byte, error) {
-	metadata := map[string]any{"uid": i.UID, "resourceVersion": i.ResourceVersion}
-	for _, c := range i.Changes {
-		field := c.Field + "s"
-		keys, ok := metadata[field].(map[string]*string)
-		if !ok {
-			keys = map[string]*string{}
-			metadata[field] = keys
-		}
-		keys[c.Key] = c.New
-	}
-	return json.Marshal(map[string]any{"metadata": metadata})
 }

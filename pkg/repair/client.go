@@ -57,6 +57,12 @@ type changedError struct{ what string }
 // Error implements error.
 func (e changedError) Error() string { return e.what }
 
+// The errors of an object that is gone, or that is another one now.
+var (
+	errDeleted  = changedError{"it was deleted in the meantime"}
+	errReplaced = changedError{"it was deleted and created again in the meantime"}
+)
+
 // errLost is a write that the server accepted and did not keep.
 var errLost = errors.New("the server accepted the write, but did not keep it: an admission webhook or policy of the " +
 	"cluster may have changed it")

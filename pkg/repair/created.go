@@ -132,7 +132,7 @@ func onlyCreates(content object.Content) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-func (c *creation) record(*Entry) {}
+func (c *creation) record(*Item, *Entry) {}
 
 func (c *creation) created() string { return c.uid }
 
@@ -156,11 +156,11 @@ func previous(ctx context.Context, client Client, i *Item, secret bool) (object.
 	uid, _ := uidOf(live)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, changedError{"it was deleted in the meantime"}
+		return nil, errDeleted
 	case err != nil:
 		return nil, err
 	case i.UID != "" && uid != i.UID:
-		return nil, changedError{"it was deleted and created again in the meantime"}
+		return nil, errReplaced
 	}
 	i.UID = uid
 	if secret {
@@ -206,7 +206,7 @@ func deleted(ctx context.Context, client Client, i *Item) (gone bool, err error)
 	stored, err := client.Delete(ctx, i.Ref, i.UID)
 	switch {
 	case apierrors.IsConflict(err):
-		return false, changedError{"it was deleted and created again in the meantime"}
+		return false, errReplaced
 	case apierrors.IsNotFound(err):
 	case err != nil || !stored:
 		return false, err
@@ -232,7 +232,7 @@ func deleted(ctx context.Context, client Client, i *Item) (gone bool, err error)
 	}
 }
 
-func (r *recreation) record(e *Entry) { e.Previous = r.previous }
+func (r *recreation) record(_ *Item, e *Entry) { e.Previous = r.previous }
 
 // removal deletes what is left over.
 type removal struct {
@@ -254,9 +254,9 @@ func (r *removal) try(ctx context.Context, client Client, i *Item) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return changedError{"it was deleted and created again in the meantime"}
+		return errReplaced
 	}
 	return err
 }
 
-func (r *removal) record(e *Entry) { e.Previous = r.previous }
+func (r *removal) record(_ *Item, e *Entry) { e.Previous = r.previous }

@@ -72,14 +72,14 @@ var actions = map[remedy.StepKind]report.Action{
 	remedy.StepDeploy:   report.ActionDeploy,
 }
 
-// maker makes a step that writes more than ownership metadata.
+// maker makes a step.
 type maker interface {
 	// prepare reads what the step changes, and asks the server whether it would accept it.
 	prepare(ctx context.Context, c Client, i *Item) error
 	// try makes the step. It is called again after an error that may be temporary.
 	try(ctx context.Context, c Client, i *Item) error
 	// record adds what an undo needs.
-	record(e *Entry)
+	record(i *Item, e *Entry)
 }
 
 // Options of a plan.
@@ -109,6 +109,14 @@ func newItem(d *evaluate.BundleDeployment, x *evaluate.Object, step remedy.StepK
 		out.UID, out.ResourceVersion = x.Live.UID, x.Live.ResourceVersion
 	}
 	return out
+}
+
+// maker makes the step of the item.
+func (i *Item) maker() maker {
+	if i.do == nil {
+		return ownershipChange{}
+	}
+	return i.do
 }
 
 // refuse makes the item one that is not written.

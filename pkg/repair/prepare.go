@@ -30,8 +30,6 @@ func Prepare(ctx context.Context, on Clients, items []Item, allow []string) erro
 		case c == nil:
 			i.refuse(captured)
 			continue
-		case i.do == nil:
-			continue
 		}
 		g.Go(func() error {
 			i.prepare(ctx, c, allow)
@@ -46,13 +44,13 @@ func Prepare(ctx context.Context, on Clients, items []Item, allow []string) erro
 }
 
 func (i *Item) prepare(ctx context.Context, c Client, allow []string) {
-	err := i.do.prepare(ctx, c, i)
+	err := i.maker().prepare(ctx, c, i)
 	if r, ok := i.do.(*restoration); ok && apierrors.IsInvalid(err) {
 		i.recreate(r.written, err, allow)
 		if !i.Writes() {
 			return
 		}
-		err = i.do.prepare(ctx, c, i)
+		err = i.maker().prepare(ctx, c, i)
 	}
 	changed, isChanged := errors.AsType[changedError](err)
 	switch {

@@ -82,11 +82,7 @@ func encodeReceipt(h Header, items []Item, clusters map[object.ClusterID]string)
 func (i *Item) entry(clusterUID string) Entry {
 	out := Entry{Ref: i.Ref, Step: i.Step, ClusterUID: clusterUID, UID: i.UID, BundleDeployment: i.BundleDeployment,
 		Release: i.Release}
-	if i.do == nil {
-		out.Before, out.After = i.Before.Values(), i.After.Values()
-	} else {
-		i.do.record(&out)
-	}
+	i.maker().record(i, &out)
 	return out
 }
 

@@ -45,7 +45,7 @@ func (r *request) try(ctx context.Context, client Client, i *Item) error {
 	return err
 }
 
-func (r *request) record(e *Entry) {
+func (r *request) record(_ *Item, e *Entry) {
 	if r.undo != nil {
 		e.Forward, e.Undo = json.RawMessage(r.step.Patch), r.undo
 	}

@@ -32,11 +32,11 @@ func (r *restoration) read(ctx context.Context, client Client, i *Item) (live ob
 	live, err = client.Content(ctx, i.Ref)
 	switch uid, version := uidOf(live); {
 	case apierrors.IsNotFound(err):
-		return nil, changedError{"it was deleted in the meantime"}
+		return nil, errDeleted
 	case err != nil:
 		return nil, err
 	case uid != i.UID:
-		return nil, changedError{"it was deleted and created again in the meantime"}
+		return nil, errReplaced
 	default:
 		r.version = version
 	}
@@ -156,7 +156,7 @@ func (r *restoration) try(ctx context.Context, client Client, i *Item) error {
 	return nil
 }
 
-func (r *restoration) record(e *Entry) {
+func (r *restoration) record(_ *Item, e *Entry) {
 	if !r.secret {
 		e.Forward, e.Undo = r.forward, r.undo
 	}

@@ -59,7 +59,7 @@ func (r *reversal) try(ctx context.Context, c Client, i *Item) error {
 	return err
 }
 
-func (r *reversal) record(*Entry) {}
+func (r *reversal) record(*Item, *Entry) {}
 
 // doneIf returns nil if nothing is left to undo.
 func doneIf(err error) error {
@@ -99,7 +99,7 @@ func (u *uncreation) try(ctx context.Context, c Client, i *Item) error {
 	return err
 }
 
-func (u *uncreation) record(*Entry) {}
+func (u *uncreation) record(*Item, *Entry) {}
 
 // revival creates an object as it was before it was deleted, in the place of the one that was created.
 type revival struct {
@@ -150,4 +150,4 @@ func (r *revival) try(ctx context.Context, c Client, i *Item) error {
 	return err
 }
 
-func (r *revival) record(*Entry) {}
+func (r *revival) record(*Item, *Entry) {}
