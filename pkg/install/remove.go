@@ -81,6 +81,7 @@ func (c *Cluster) DeleteOutdated(ctx context.Context, before, desired []*unstruc
 		list, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
 		return len(list)
 	}
+	var outdated []*unstructured.Unstructured
 	for _, old := range before {
 		for _, next := range desired {
 			isSame := RefOf(old).Key() == RefOf(next).Key()
@@ -92,9 +93,9 @@ func (c *Cluster) DeleteOutdated(ctx context.Context, before, desired []*unstruc
 				return err
 			}
 			if live != nil {
-				return c.Delete(ctx, []*unstructured.Unstructured{live}, false, func(object.Ref) {})
+				outdated = append(outdated, live)
 			}
 		}
 	}
-	return nil
+	return c.Delete(ctx, outdated, false, func(object.Ref) {})
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -90,8 +91,8 @@ const (
 	// TestedLabel is the label that the request removes: Fleet's set hash.
 	TestedLabel = fleet.HashLabel
 	removeLabel = `{"metadata":{"labels":{"` + TestedLabel + `":null}}}`
-	// maxTests limits the objects that are tested with.
-	maxTests = 20
+	// maxObjects and maxTests limit a test: objects that are considered, and objects that are tested with.
+	maxObjects, maxTests = 1000, 20
 )
 
 // testedKinds are the kinds of the objects that are tested with. Kubernetes itself serves them, so a dry run certainly
@@ -120,21 +121,14 @@ func (t *Tester) Test(ctx context.Context) *Test {
 
 func (t *Tester) test(ctx context.Context, out *Test) {
 	tests := 0
-	for _, kind := range testedKinds {
-		byLabel := metav1.ListOptions{LabelSelector: TestedLabel}
-		for live, err := range t.List(ctx, kind, metav1.NamespaceAll, byLabel) {
-			switch {
-			case err != nil:
-				t.unread = err
-				continue
-			case !t.isUsable(ctx, live):
-				continue
-			}
-			out.Strip, out.Release = t.strip(ctx, live), releaseOf(live)
-			out.Result, out.Message = resultOf(out.Strip.Answer)
-			if tests++; tests == maxTests || out.Result == Works {
-				return
-			}
+	for live := range t.labeled(ctx) {
+		if !t.isUsable(ctx, live) {
+			continue
+		}
+		out.Strip, out.Release = t.strip(ctx, live), releaseOf(live)
+		out.Result, out.Message = resultOf(out.Strip.Answer)
+		if tests++; tests == maxTests || out.Result == Works {
+			return
 		}
 	}
 	switch {
@@ -146,6 +140,30 @@ func (t *Tester) test(ctx context.Context, out *Test) {
 		out.Message = "no release of Fleet has a ConfigMap, Service, ServiceAccount, Deployment or StatefulSet that " +
 			"exists, has the label " + TestedLabel + ", and for which the webhook is called (it is not called if the " +
 			"object or its namespace has the label " + admission.IgnoreLabel + ")"
+	}
+}
+
+// labeled returns objects with TestedLabel. It sets unread if not all of them could be read.
+func (t *Tester) labeled(ctx context.Context) iter.Seq[*unstructured.Unstructured] {
+	return func(yield func(*unstructured.Unstructured) bool) {
+		objects := 0
+		for _, kind := range testedKinds {
+			byLabel := metav1.ListOptions{LabelSelector: TestedLabel}
+			for live, err := range t.List(ctx, kind, metav1.NamespaceAll, byLabel) {
+				if err != nil {
+					t.unread = err
+					break
+				}
+				if objects++; objects > maxObjects {
+					t.unread = fmt.Errorf("the first %d objects with the label %s cannot be used for a test", maxObjects,
+						TestedLabel)
+					return
+				}
+				if !yield(live) {
+					return
+				}
+			}
+		}
 	}
 }
 
