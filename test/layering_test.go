@@ -62,8 +62,8 @@ var requesting = []string{
 
 // printing are packages that format text. Only printers may use them.
 var printing = []string{
-	"github.com/clipperhouse/displaywidth",
 	"github.com/fatih/color",
+	"github.com/olekukonko/tablewriter",
 }
 
 // evaluating are packages that the layers between source and printers must not reach.
@@ -432,7 +432,7 @@ func TestLayeringRefuses(t *testing.T) {
 			"pkg/audit":                   {"pkg/source", "pkg/ownership"},
 			"pkg/ownership":               {"pkg/fleet"},
 			"pkg/fleet":                   {"pkg/fleet/v1alpha1", "pkg/object"},
-			"pkg/printers":                {"github.com/clipperhouse/displaywidth", "pkg/report"},
+			"pkg/printers":                {"github.com/olekukonko/tablewriter", "pkg/report"},
 			"test/bench":                  {"pkg/audit", "test/cluster"},
 			"k8s.io/client-go/dynamic":    {"k8s.io/client-go/rest"},
 			"k8s.io/client-go/kubernetes": {"k8s.io/client-go/rest"},

@@ -4,8 +4,13 @@ package printers
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	blueprint "github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 )
 
 // column is one column of a table.
@@ -177,35 +182,67 @@ func (t *table) shortHeaders() {
 // lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
 // columns, none at the end.
 func (t *table) lines(r renderer) []string {
-	var out []string
-	spans := t.spans()
-	add := func(cells []phrase) {
-		var b strings.Builder
-		for i, cell := range cells {
-			blanks, shown := strings.Repeat(" ", spans[i]-cell.width()), r.phrase(cell)
-			switch {
-			case t.columns[i].right:
-				b.WriteString(blanks + shown + gap)
-			case shown != renderer{}.phrase(cell):
-				b.WriteString(shown + blanks + gap + reset) // no colour continues in the next column
-			default:
-				b.WriteString(shown + blanks + gap)
-			}
-		}
-		out = append(out, strings.TrimRight(b.String(), " "))
+	var headers []string
+	for _, c := range t.columns {
+		headers = append(headers, c.header)
 	}
-	if t.headed {
-		var headers []phrase
-		for _, c := range t.columns {
-			headers = append(headers, join(c.header))
-		}
-		add(headers)
-	}
+	cells := make([][]string, len(t.rows))
 	for i, row := range t.rows {
+		for _, cell := range row {
+			cells[i] = append(cells[i], r.phrase(cell))
+		}
+	}
+	laid := t.layOut(headers, cells)
+	var out []string
+	if t.headed {
+		out = append(out, laid[0])
+	}
+	for i, line := range laid[1:] {
 		if title := t.titles[i]; title != nil {
 			out = append(out, r.phrase(title))
 		}
-		add(row)
+		out = append(out, line)
+	}
+	return out
+}
+
+// layOut returns the line of the headers and one line for each row of cells.
+func (t *table) layOut(headers []string, cells [][]string) []string {
+	var b strings.Builder
+	var align []tw.Align
+	for _, c := range t.columns {
+		align = append(align, tw.AlignLeft)
+		if c.right {
+			align[len(align)-1] = tw.AlignRight
+		}
+	}
+	config := tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
+		Alignment:  tw.CellAlignment{PerColumn: align},
+		Padding:    tw.CellPadding{Global: tw.Padding{Left: tw.Empty, Right: gap, Overwrite: true}},
+	}
+	writer := tablewriter.NewTable(&b,
+		tablewriter.WithEastAsian(tw.Off), // as in span: the widths do not depend on LANG
+		tablewriter.WithRenderer(blueprint.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off, ShowHeader: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.Off, ShowTop: tw.Off, ShowBottom: tw.Off},
+			},
+		})),
+		tablewriter.WithConfig(tablewriter.Config{Header: config, Row: config}),
+	)
+	writer.Header(headers)
+	err := errors.Join(writer.Bulk(cells), writer.Render())
+	out := linesOf(b.String())
+	if err != nil || len(out) != 1+len(cells) { // without columns, so that nothing is lost
+		out = []string{strings.Join(headers, gap)}
+		for _, row := range cells {
+			out = append(out, strings.Join(row, gap))
+		}
+	}
+	for i, line := range out {
+		out[i] = strings.TrimRight(line, " ")
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -31,7 +31,7 @@ func TestLines(t *testing.T) {
 			if i == 0 {
 				at = 17
 			}
-			end := at + displaywidth.String(line)
+			end := at + twwidth.WidthWithOptions(line, twwidth.Options{})
 			if next := end + 1 + tc.columns; end > width || next <= width {
 				t.Errorf("%s: line %d ends at column %d of %d, with the next word at %d", name, i, end, width, next)
 			}
@@ -76,9 +76,9 @@ func TestFontOfEastAsia(t *testing.T) {
 		return b.String()
 	}
 	without := show()
-	before := displaywidth.DefaultOptions
-	defer func() { displaywidth.DefaultOptions = before }()
-	displaywidth.DefaultOptions.EastAsianWidth = true // as a program does if LANG is ja_JP
+	before := twwidth.IsEastAsian()
+	defer twwidth.SetEastAsian(before)
+	twwidth.SetEastAsian(true) // as tablewriter does if LANG is ja_JP
 	if with := show(); with != without {
 		t.Errorf("without the locale:\n%s\nwith the locale:\n%s", without, with)
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
@@ -146,31 +146,4 @@ func sentence(s string) string {
 
 // span is the width of a text in columns. Characters of ambiguous width are narrow in every locale: the same report
 // gives the same bytes.
-func span(s string) int {
-	if isASCII(s) {
-		return len(s)
-	}
-	n := 0
-	for _, r := range escapes.ReplaceAllLiteralString(s, "") {
-		if r == '\t' {
-			n += tab
-		} else {
-			n += displaywidth.Options{}.Rune(r)
-		}
-	}
-	return n
-}
-
-// escapes are the codes of colours and fonts in a line, and tab is the width of a tab.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-const tab = 8
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+func span(s string) int { return twwidth.WidthWithOptions(s, twwidth.Options{}) }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -104,7 +104,7 @@ func TestTreeWidth(t *testing.T) {
 			out := shown(t, "table", printers.Tree(estate(),
 				printers.Options{Width: width, All: all}))
 			for line := range strings.SplitSeq(out, "\n") {
-				if n := displaywidth.String(line); n > width {
+				if n := twwidth.WidthWithOptions(line, twwidth.Options{}); n > width {
 					t.Errorf("%d of %d columns: %s", n, width, line)
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 // Settled returns the facts after questions were answered. What the answers contradict is not a fact.
 func (f *Facts) Settled(answers settle.Answers) *Facts {
-	out := f.With(f.WithGaps(answers.Gaps))
+	out := f.With(f.Result.WithGaps(answers.Gaps))
 	out.answers = answers
 	return out
 }
