@@ -17,7 +17,7 @@ import (
 func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*evaluate.BundleDeployment, error) {
 	var out []*evaluate.BundleDeployment
 	for i, c := range a.Desired.Clusters {
-		e := evaluate.New(a.Desired.On(c), a.Desired.Select(scope),
+		e := evaluate.New(a.Desired.On(c.ID), a.Desired.Select(scope),
 			evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict,
 				Masked: a.clusters[i].Description.Unmasked != nil})
 		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})

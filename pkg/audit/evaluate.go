@@ -74,9 +74,9 @@ func (r *Reading) renders(d *directory.Deployment) bool {
 // desires an object of a bundle in scope, or if it may desire one, because none of its objects is known.
 func renderingGaps(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []source.Gap {
 	var out []source.Gap
-	inScope := func(o *resolve.Object) bool { return slices.Contains(scope, o.Deployment) }
+	inScope := func(o *resolve.Object) bool { return slices.Contains(scope, desired.Deployment(o.Deployment)) }
 	for _, d := range desired.Deployments {
-		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(desired.On(d.On).Of(o.Key()), inScope) }
+		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(desired.On(d.ClusterID).Of(o.Key()), inScope) }
 		x := &d.Rendering
 		inQuestion := len(scope) == 0 || slices.Contains(scope, d)
 		mayShare := x.CompetitorOnly && len(x.Objects) == 0 || slices.ContainsFunc(d.Desired, shared)
@@ -106,7 +106,8 @@ func (r *Reading) competitors(scope []object.DeploymentID) []collect.Bundle {
 
 // bundle returns a bundle to render.
 func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
-	return collect.Bundle{Deployment: d, Target: r.Clusters[slices.Index(r.Directory.Clusters, d.On)].Reader,
+	i := r.Directory.IndexOf(d)
+	return collect.Bundle{Deployment: d, Target: r.Clusters[i].Reader, Latest: r.Directory.Clusters[i].State.Latest,
 		Staged: r.options.Staged}
 }
 
@@ -176,7 +177,7 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 	for i, c := range r.Desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
-			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, On: c}
+			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, ClusterID: c.ID}
 			out.Clusters = append(out.Clusters, source)
 		}
 	}
@@ -224,7 +225,7 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 			return standingCluster{}, err
 		}
 	}
-	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i]), scope, evaluate.Options{Now: c.Description.TakenAt,
+	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i].ID), scope, evaluate.Options{Now: c.Description.TakenAt,
 		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory.objects()})
 	drop := !o.Predict && !o.KeepManifests
 	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0,
@@ -249,7 +250,7 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.B
 		return standingCluster{}, err
 	}
 	if drop {
-		r.Desired.DropManifests(r.Desired.Clusters[i])
+		r.Desired.DropManifests(r.Desired.Clusters[i].ID)
 	}
 	return out, nil
 }

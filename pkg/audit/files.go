@@ -41,13 +41,13 @@ func (r *Reading) ofFiles(name string) ([]*directory.Deployment, error) {
 	var found []*directory.Deployment
 	on := map[object.ClusterID]bool{}
 	for _, d := range r.Directory.Deployments {
-		if d.Name != name || d.On == nil {
+		if d.Name != name || !d.Placed {
 			continue
 		}
-		if on[d.On.ID] {
+		if on[d.ClusterID] {
 			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
 		}
-		found, on[d.On.ID] = append(found, d), true
+		found, on[d.ClusterID] = append(found, d), true
 	}
 	switch clusters := r.Directory.Clusters; {
 	case len(found) > 0:
@@ -85,7 +85,7 @@ func (r *Reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
 func (r *Reading) controllerVersion(d *directory.Deployment) *fleet.Version {
 	tag := r.Directory.ControllerVersion
 	_, known := fleet.ParseVersion(tag)
-	_, released := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
+	_, released := fleet.ParseVersion(d.AgentVersion)
 	if v, ok := fleet.ParseBuild(tag); ok && (known || !released) {
 		return &v
 	}

@@ -16,7 +16,7 @@ func (r *Reading) removals(ctx context.Context) ([]*resolve.Removal, error) {
 	}
 	found := resolve.Removals(r.Directory, r.States)
 	return found, Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
-		elsewhere := func(x *resolve.Removal) bool { return x.On != r.Directory.Clusters[i] }
+		elsewhere := func(x *resolve.Removal) bool { return x.ClusterID != r.Directory.Clusters[i].ID }
 		return r.Clusters[i].CountCustomResources(ctx, slices.DeleteFunc(slices.Clone(found), elsewhere))
 	})
 }

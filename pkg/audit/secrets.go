@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -64,7 +64,7 @@ func (a *Audit) searchSecrets(ctx context.Context, quotes *secret.Quotes) ([]sou
 		c := a.clusters[i]
 		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: quotes, Except: public,
 			Memory:     a.options.Memory.secrets(),
-			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i]),
+			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i].ID),
 			Namespaces: slices.Sorted(maps.Keys(namespaces))})
 		covers[i] = cover
 		if _, all := cover.Of(""); err == nil && !all && showsValues(a.Deployments) {
@@ -80,10 +80,10 @@ func (a *Audit) searchSecrets(ctx context.Context, quotes *secret.Quotes) ([]sou
 }
 
 // valuesSecrets are the Secrets ("namespace/name") that valuesFrom of the bundles on a cluster names.
-func valuesSecrets(all []*resolve.BundleDeployment, on *directory.Cluster) map[string]bool {
+func valuesSecrets(all []*resolve.BundleDeployment, on object.ClusterID) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range all {
-		if d.On == on {
+		if d.IsOn(on) {
 			for _, ref := range d.ValuesSecrets() {
 				out[ref.Namespace+"/"+ref.Name] = true
 			}

@@ -104,8 +104,9 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 // restore restores the manifests of the objects with a name, and drops others. It returns false if a record does not
 // have them any more.
 func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
-	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
-		d := o.Deployment
+	on := s.reading.Desired.On(s.reading.Desired.Clusters[0].ID)
+	for _, o := range on.Of(key) {
+		d := on.Deployment(o.Deployment)
 		if o.Raw != nil || d.Problem != "" {
 			continue
 		}
@@ -113,7 +114,7 @@ func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if rec == nil || !d.Restore(rec) {
+		if rec == nil || !d.Restore(rec, on.State.Namespaced) {
 			return false, nil
 		}
 		if len(s.restored) >= maxRestored {
@@ -137,8 +138,8 @@ func (s *Standing) drop() {
 
 // Owner names the bundle deployment of an object, to bring changes into an order; empty if none desires it.
 func (s *Standing) Owner(key object.Key) string {
-	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0]).Of(key) {
-		return o.Deployment.ID().String()
+	for _, o := range s.reading.Desired.On(s.reading.Desired.Clusters[0].ID).Of(key) {
+		return o.Deployment.String()
 	}
 	return ""
 }

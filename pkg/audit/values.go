@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -19,7 +18,7 @@ func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDepl
 	}
 	out := evaluate.Copies(deployments)
 	unread, err := r.Copies(ctx, out, func(c *evaluate.Copy) *collect.Reader {
-		return r.Clusters[slices.Index(r.Directory.Clusters, c.Deployment.On)].Reader
+		return r.Clusters[r.Directory.IndexOf(&c.Deployment.Deployment)].Reader
 	})
 	return out, unread, err
 }

@@ -74,7 +74,7 @@ var awaited = regexp.MustCompile(`resource ([A-Z]\w{0,62})/([a-z0-9-]{1,63})/` +
 // ofAwaited shows the object for which Helm waited.
 func ofAwaited(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
 	r := object.Ref{Kind: m[1], Namespace: m[2], Name: m[3]}
-	return remedy.Run(in.Steps.On(d.On).Describe(r).Command,
+	return remedy.Run(in.Steps.On(d.ClusterID).Describe(r).Command,
 		"shows why it is not ready: Helm waits for it until helm.timeoutSeconds have passed"), true
 }
 
@@ -83,7 +83,7 @@ var endingNamespace = regexp.MustCompile(`in namespace ` + objectName + ` becaus
 
 // showEnding shows a namespace that is being deleted.
 func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Remedy {
-	return in.Steps.On(d.On).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
+	return in.Steps.On(d.ClusterID).Show(object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: namespace},
 		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
 }
 
@@ -161,7 +161,7 @@ func ofServiceAccount(in *Input, d *evaluate.BundleDeployment, m []string) (reme
 	if d.BD == nil || m[1] != d.Agent || m[2] != d.BD.Spec.Options.ServiceAccount {
 		return remedy.Remedy{}, false
 	}
-	return remedy.Run(in.Steps.On(d.On).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
+	return remedy.Run(in.Steps.On(d.ClusterID).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
 		"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its "+
 			"objects"), true
 }
@@ -193,7 +193,7 @@ func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remed
 	_, name, kind := nameOf(m)
 	switch {
 	case Immutable(words) && o != nil:
-		return in.Recreate(in.Steps.On(d.On), *o), true
+		return in.Recreate(in.Steps.On(d.ClusterID), *o), true
 	case Immutable(words) && slices.Contains(losesData, kind):
 		return keep(kind + " " + name), true
 	case Immutable(words):
@@ -202,7 +202,7 @@ func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remed
 	case invalid && strings.Contains(words, "failed to create resource"):
 		return remedy.Advise("correct the field that the message names in the bundle"), true
 	case invalid:
-		return Correct(in.Steps.On(d.On), o, words), true
+		return Correct(in.Steps.On(d.ClusterID), o, words), true
 	}
 	return remedy.Remedy{}, false
 }

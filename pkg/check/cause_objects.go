@@ -45,7 +45,7 @@ func (c *Causes) Objects(e *evaluate.BundleDeployment) Cause {
 	}
 	slices.SortStableFunc(all, worstFirst)
 	s := c.stepOn(StepObjects, &e.Deployment, all[0].Message+more(len(all)-1))
-	s.AsOf, s.Resources = facts.Time(c.in.Facts.ReadAt(e.On)), all
+	s.AsOf, s.Resources = facts.Time(c.in.Facts.ReadAt(e.ClusterID)), all
 	for _, r := range all {
 		for _, code := range codesOf[r.State] {
 			s.Findings = append(s.Findings, Origin{code, e.Cluster, e.Key(), r.Ref})

@@ -84,9 +84,8 @@ func TestCatalogue(t *testing.T) {
 func deployment() *evaluate.BundleDeployment {
 	bd := &v1alpha1.BundleDeployment{}
 	bd.Namespace, bd.Name = "cluster-one", "guestbook"
-	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
 	d := directory.Deployment{
-		On:        on,
+		Placed:    true,
 		Namespace: "cluster-one",
 		Name:      "guestbook",
 		BD:        bd,
@@ -100,7 +99,11 @@ func deployment() *evaluate.BundleDeployment {
 
 // desiredStateOf is the desired state of bundle deployments on one cluster.
 func desiredStateOf(all ...*resolve.BundleDeployment) *resolve.DesiredState {
-	in := &directory.Directory{Fleet: &state.Fleet{}, Clusters: []*directory.Cluster{all[0].On}}
+	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
+	if tag := all[0].AgentVersion; tag != "" {
+		on = resolveWithAgent(tag)
+	}
+	in := &directory.Directory{Fleet: &state.Fleet{}, Clusters: []*directory.Cluster{on}}
 	for _, d := range all {
 		in.Deployments = append(in.Deployments, &d.Deployment)
 	}
@@ -110,7 +113,7 @@ func desiredStateOf(all ...*resolve.BundleDeployment) *resolve.DesiredState {
 // inputOf is the input of one bundle deployment with desired objects in a state.
 func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref) *Input {
 	for _, ref := range refs {
-		o := &resolve.Object{Ref: ref, Deployment: d.BundleDeployment}
+		o := &resolve.Object{Ref: ref, Deployment: d.ID()}
 		d.Objects = append(d.Objects, evaluate.Object{Ref: ref, Deployment: d.ID(), State: in})
 		d.Desired = append(d.Desired, o)
 	}
@@ -152,7 +155,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 		d.Orphans = []evaluate.Undesired{{Ref: ref, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
 		in.Result.Undesired = []evaluate.Undesired{{Ref: ref,
 			Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
-		d.On.Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name,
+		in.Result.Desired.Clusters[0].Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name,
 			Revision: 1}}}}
 		missingValues(d, in)
 		for _, f := range Run(renew(in)) {
@@ -209,8 +212,8 @@ func TestContested(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
 	const id = "default-guestbook"
 	other := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: "cluster-one", Name: "other",
-		Ownership: ownership.Desired("default-other", "other", "web")}}
-	other.Desired = []*resolve.Object{{Ref: ref, Deployment: other}}
+		Placed: true, Ownership: ownership.Desired("default-other", "other", "web")}}
+	other.Desired = []*resolve.Object{{Ref: ref, Deployment: other.ID()}}
 	for _, tc := range []struct {
 		name  string
 		state evaluate.State
@@ -231,7 +234,6 @@ func TestContested(t *testing.T) {
 	} {
 		in := inputOf(deployment(), tc.state, ref)
 		in.Result.Deployments[0].Objects[0].Metadata = tc.have
-		other.On = in.Result.Desired.Clusters[0]
 		in.Result.Desired = desiredStateOf(in.Result.Desired.Deployments[0], other)
 		var got []string
 		for _, f := range findings("FD103", in) {

@@ -25,13 +25,13 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	d.RecordProblems = []directory.RecordProblem{{Record: pending, Status: "pending-upgrade",
 		Detail: "revision 2 is pending", Since: now.Add(-time.Hour)}}
 	agent := release.Name{Namespace: "cattle-fleet-system", Name: "fleet-agent-web", Revision: 1}
-	d.On = resolveWithAgent("v0.11.0")
-	d.On.State.Latest = map[string]*state.Record{
+	d.AgentVersion = "v0.11.0"
+	in := inputOf(d, evaluate.Ready)
+	in.Result.Desired.Clusters[0].State.Latest = map[string]*state.Record{
 		"cattle-fleet-system/fleet-agent-web": {Record: release.Record{Name: agent, Status: release.StatusFailed}},
 	}
-	in := inputOf(d, evaluate.Ready)
 	in.Result.Source.TakenAt = now
-	in.Steps.ClusterCommands = map[object.ClusterID]remedy.Commands{d.On.ID: {Kubectl: "kubectl --context web",
+	in.Steps.ClusterCommands = map[object.ClusterID]remedy.Commands{d.ClusterID: {Kubectl: "kubectl --context web",
 		Helm: "helm --kube-context web"}}
 	records := findings("FD602", in)
 	if len(records) != 2 {
@@ -46,7 +46,7 @@ func TestCommandsOfOtherCluster(t *testing.T) {
 	}
 	c := &v1alpha1.Cluster{}
 	c.Status.Agent.LastSeen = now.Add(-time.Hour).Format(time.RFC3339)
-	got := in.Steps.LogsOfAgent(evaluate.Agent{Cluster: c, On: d.On, Workload: "StatefulSet"})
+	got := in.Steps.LogsOfAgent(evaluate.Agent{Cluster: c, ClusterID: d.ClusterID, Workload: "StatefulSet"})
 	if want := "kubectl --context web -n cattle-fleet-system logs statefulset/fleet-agent"; got.Command != want {
 		t.Errorf("%q, want %q", got.Command, want)
 	}
@@ -68,7 +68,7 @@ func TestPendingRecordInUse(t *testing.T) {
 		{now.Add(-time.Minute), source.OriginSnapshot, 1, false},
 	} {
 		d := deployment()
-		d.On = resolveWithAgent("v0.12.4")
+		d.AgentVersion = "v0.12.4"
 		d.RecordProblems = []directory.RecordProblem{{Record: release.Name{Namespace: "web", Name: "guestbook",
 			Revision: 2}, Status: "pending-upgrade", Since: tc.since}}
 		in := inputOf(d, evaluate.Ready)

@@ -75,8 +75,9 @@ var counted = map[evaluate.State]evaluate.Counts{
 
 // input evaluates the world.
 func (w *world) input() *Input {
-	w.d.On = resolveWithAgent(w.agent)
+	w.d.AgentVersion = w.agent
 	in := inputOf(w.d, evaluate.Ready)
+	in.Result.Desired.Clusters[0] = resolveWithAgent(w.agent)
 	for i := range w.objects {
 		o := w.objects[i]
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: string(rune('a' + i))}
@@ -142,7 +143,7 @@ func TestCauses(t *testing.T) {
 		{"an object was deleted", func(w *world) { w.objects[0].State = evaluate.Missing }, all(facts.Lag)},
 		{"an object lost its labels", func(w *world) { w.objects[0].State = evaluate.Unowned }, all(facts.Lag)},
 		{"an object could not be read", func(w *world) { w.objects[0].State = evaluate.Unknown }, nil},
-		{"the scope is disputed", func(w *world) { w.objects[0].State, w.d.Disputed = evaluate.Unowned, true }, nil},
+		{"the scope is disputed", func(w *world) { w.objects[0].State, w.d.Dispute = evaluate.Unowned, "it is" }, nil},
 		{"two versions of an object are desired", func(w *world) { w.objects, w.d.OtherVersions = w.objects[:1], true },
 			nil},
 		{"the bundle was rendered", func(w *world) {

@@ -48,10 +48,9 @@ func TestWillUninstallScope(t *testing.T) {
 		if tc.expects {
 			x.Expects = d.BD
 		}
-		d.On = resolveWithAgent("v0.16.1")
-		d.On.Leftovers = []*state.Record{x.Record}
-		x.On = d.On
+		d.AgentVersion = "v0.16.1"
 		in := inputOf(d, evaluate.Ready)
+		in.Result.Desired.Clusters[0].Leftovers = []*state.Record{x.Record}
 		in.Result.Desired.Removals = []*resolve.Removal{x}
 		in.Result.Whole = tc.whole
 		if got := findings("FD608", in); len(got) != tc.want {
@@ -85,7 +84,7 @@ func TestBlocksHelm(t *testing.T) {
 	} {
 		d := deployment()
 		d.Agent = "cattle-fleet-system"
-		d.On = resolveWithAgent(tc.agent)
+		d.AgentVersion = tc.agent
 		problem := directory.RecordProblem{Record: release.Name{Namespace: "web", Name: "a", Revision: tc.revision},
 			Status: tc.status, Since: time.Unix(0, 0), Predecessor: tc.revision == 2}
 		if got := inputOf(d, evaluate.Ready).Facts.BlocksHelm(&d.Deployment, problem); got != tc.want {

@@ -81,7 +81,7 @@ func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) s
 	_, recorded := d.Recorded[o.Key()]
 	switch {
 	case d.From == resolve.FromRelease:
-	case d.Release.Revision == 0 && d.BD == nil && !d.On.SetsKnownIn(o.Namespace):
+	case d.Release.Revision == 0 && d.BD == nil && !in.Result.Desired.Cluster(d.ClusterID).SetsKnownIn(o.Namespace):
 		return "it is not known whether the bundle was deployed here: not every release record could be read"
 	case d.Release.Revision == 0:
 		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"

@@ -13,7 +13,7 @@ import (
 )
 
 func (in *Input) unowned(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
-	owners := in.Result.Desired.On(d.On).Owners(&d.Deployment, o.Key(), o.Metadata)
+	owners := in.Result.Desired.On(d.ClusterID).Owners(&d.Deployment, o.Key(), o.Metadata)
 	f := about(d, o.Ref, "%s exists, but %s", o.Key(), whyUnowned(d, owners))
 	if len(o.Differences) > 0 {
 		f.Message += "; it also differs in " + facts.List(paths(o))
@@ -60,13 +60,13 @@ func requiredChanges(changes []ownership.Change) []string {
 
 // assign plans to assign the object, and the others of its bundle, to the bundle.
 func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
-	if len(in.Result.Desired.On(d.On).Confirmed(o.Key())) > 1 {
+	if len(in.Result.Desired.On(d.ClusterID).Confirmed(o.Key())) > 1 {
 		return remedy.Advise("decide which bundle should own it, and remove it from the others")
 	}
 	if refused := d.AdoptUncertain(); len(refused) > 0 {
 		return remedy.Advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
 	}
-	out := in.Steps.On(d.On).Assign(&d.Deployment)
+	out := in.Steps.On(d.ClusterID).Assign(&d.Deployment)
 	out.Step.Object = o.Ref
 	return out
 }

@@ -26,7 +26,7 @@ func (in *Input) contested(out *found, c *directory.Cluster) {
 		if o.Reason == evaluate.Unconfirmed {
 			continue
 		}
-		if len(in.Result.Desired.On(c).Confirmed(o.Key())) > 1 {
+		if len(in.Result.Desired.On(c.ID).Confirmed(o.Key())) > 1 {
 			last[o.Key()] = desired{d, o}
 		}
 	}
@@ -36,11 +36,11 @@ func (in *Input) contested(out *found, c *directory.Cluster) {
 }
 
 func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
-	on := in.Result.Desired.On(d.On)
+	on := in.Result.Desired.On(d.ClusterID)
 	desired := on.Confirmed(o.Key())
 	names := make([]string, len(desired))
 	for i, other := range desired {
-		names[i] = other.Deployment.Key()
+		names[i] = other.Deployment.String()
 	}
 	owned := "it has no owner now"
 	switch o.State {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 func (in *Input) orphaned(out *found, d *evaluate.BundleDeployment) {
@@ -18,9 +18,9 @@ func (in *Input) orphaned(out *found, d *evaluate.BundleDeployment) {
 }
 
 func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m evaluate.Undesired) {
-	release, on := d.Release.Release(), in.Steps.On(d.On)
+	release, on := d.Release.Release(), in.Steps.On(d.ClusterID)
 	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
-	unknown := in.withoutResult(d.On)
+	unknown := in.withoutResult(d.ClusterID)
 	const effect = "deletes it and what it contains, which no deploy creates again"
 	if unknown > 0 {
 		f.say("its cluster has %s without a result, which may desire it", facts.Count(unknown, "bundle deployment"))
@@ -44,10 +44,10 @@ func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m eval
 }
 
 // withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.
-func (in *Input) withoutResult(c *directory.Cluster) int {
+func (in *Input) withoutResult(c object.ClusterID) int {
 	n := 0
 	for _, d := range in.Result.Desired.Deployments {
-		if d.On == c && d.Problem != "" {
+		if d.IsOn(c) && d.Problem != "" {
 			n++
 		}
 	}

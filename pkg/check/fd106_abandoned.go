@@ -13,7 +13,7 @@ import (
 func (in *Input) abandoned(out *found) {
 	for _, m := range in.Result.Undesired {
 		// A set that could not be read may still have a release.
-		on := in.Result.Desired.On(in.Result.Desired.Cluster(m.Cluster))
+		on := in.Result.Desired.On(m.Cluster)
 		known := in.Result.Whole && on.SetsKnown(m.Key())
 		if !known || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
 			continue
@@ -30,7 +30,7 @@ func (in *Input) abandoned(out *found) {
 		for _, d := range unconfirmed {
 			f.say("the record of release %s in another namespace states the set, and nothing confirms that", d.Release)
 		}
-		out.report(f, in.Steps.On(on.Cluster).Show(m.Ref,
+		out.report(f, in.Steps.On(m.Cluster).Show(m.Ref,
 			"shows it, so that you can decide whether anything still uses it"))
 	}
 }

@@ -35,7 +35,7 @@ func (in *Input) notReady(out *found, d *evaluate.BundleDeployment, o *evaluate.
 
 // inspect is the next step about an object that is not ready: what shows more of it than its own conditions.
 func (in *Input) inspect(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
-	on := in.Steps.On(d.On)
+	on := in.Steps.On(d.ClusterID)
 	switch {
 	case o.Deletion != "":
 		return on.Show(o.Ref, "shows its finalizers and conditions")

@@ -17,7 +17,7 @@ import (
 
 func (in *Input) copiedHash(out *found) {
 	for _, m := range in.Result.Undesired {
-		on := in.Result.Desired.On(in.Result.Desired.Cluster(m.Cluster))
+		on := in.Result.Desired.On(m.Cluster)
 		d := on.OwnerOf(m.Metadata)
 		if d == nil || !in.Result.InScope(d.ID()) || m.NoPrune {
 			continue

@@ -36,12 +36,12 @@ func (in *Input) namespaceMeta(out *found, d *evaluate.BundleDeployment) {
 // namespaceLacks returns the finding about the namespace of a bundle deployment that is applied and whose agent is not
 // told to wait, and what the namespace does not have.
 func (in *Input) namespaceLacks(d *evaluate.BundleDeployment) (f Finding, missing []lack) {
-	if d.On == nil || !facts.Applied(d) || d.BD.Status.Release == "" {
+	if !d.Placed || !facts.Applied(d) || d.BD.Status.Release == "" {
 		return f, nil
 	}
 	options := d.Options()
 	ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: options.ReleaseNamespace()}
-	live, exists := in.Result.Namespaces[d.On.ID][ref.Name]
+	live, exists := in.Result.Namespaces[d.ClusterID][ref.Name]
 	if !exists {
 		return f, nil
 	}
@@ -52,7 +52,7 @@ func (in *Input) namespaceLacks(d *evaluate.BundleDeployment) (f Finding, missin
 	isSecurity := func(l lack) bool { return strings.HasPrefix(l.key, fleet.PodSecurityPrefix) }
 	effect := "sets these labels and annotations"
 	if slices.ContainsFunc(missing, isSecurity) {
-		f.say("%s", podSecurity(d.On.AgentVersion(d.Namespace)))
+		f.say("%s", podSecurity(d.AgentVersion))
 		effect += "; Pod Security then applies its labels to new pods of the namespace"
 	}
 	for _, l := range missing {

@@ -24,7 +24,7 @@ func (in *Input) deploymentCounts(out *found, d *evaluate.BundleDeployment) {
 	if n := d.Counts.Unowned; n > 0 {
 		f.say("unowned objects, which Fleet counts as missing: %d", n)
 	}
-	version := cmp.Or(facts.AgentVersion(d), "not known")
+	version := cmp.Or(d.AgentVersion, "not known")
 	f.say("the agent's version is %s", version)
 	out.report(f, in.Steps.Commands.Describe(d.Ref()))
 }

@@ -13,7 +13,7 @@ import (
 func (in *Input) copyMissing(out *found) {
 	for i := range in.Result.Copies {
 		c := &in.Result.Copies[i]
-		now := in.Facts.ReadAt(c.Deployment.On)
+		now := in.Facts.ReadAt(c.Deployment.ClusterID)
 		switch since := now.Sub(c.Deployed); {
 		case !c.Read, c.Equal, now.IsZero(), since <= values.Window: // or it is not known
 		case !c.Changed.IsZero() && now.Sub(c.Changed) <= values.Window: // it may be copied now

@@ -48,7 +48,7 @@ func (in *Input) contradictedReleases(out *found, c *directory.Cluster) {
 // showScope shows the scope with which an agent runs.
 func (in *Input) showScope(c *directory.Cluster, agent string) remedy.Remedy {
 	path := escape.Shell(`{.spec.template.spec.containers[*].env[?(@.name=="` + fleet.AgentScopeEnv + `")].value}`)
-	command := in.Steps.On(c).Kubectl + remedy.InNamespace(agent) + " get deployment " + fleet.AgentName +
+	command := in.Steps.On(c.ID).Kubectl + remedy.InNamespace(agent) + " get deployment " + fleet.AgentName +
 		" -o jsonpath=" + path
 	return remedy.Run(command, "prints the scope with which the agent runs")
 }

@@ -90,7 +90,7 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 		f.Remedies = []remedy.Remedy{in.DeleteRecord(d, t.Record)}
 		if !in.Facts.LongAgo(t.Since) {
 			f.say("an agent may still be at work on it: deleting the record would interrupt it")
-			f.Remedies = []remedy.Remedy{in.Steps.On(d.On).History(t.Record)}
+			f.Remedies = []remedy.Remedy{in.Steps.On(d.ClusterID).History(t.Record)}
 		}
 	}
 	return f
@@ -99,7 +99,7 @@ func (in *Input) recordProblem(d *evaluate.BundleDeployment, t directory.RecordP
 // DeleteRecord deletes the record of a revision that makes Helm refuse every deploy.
 func (in *Input) DeleteRecord(d *evaluate.BundleDeployment, revision release.Name) remedy.Remedy {
 	secret := directory.SecretRef(revision)
-	return remedy.Run(in.Steps.On(d.On).For(secret)+" delete "+remedy.Named("secret", secret.Name),
+	return remedy.Run(in.Steps.On(d.ClusterID).For(secret)+" delete "+remedy.Named("secret", secret.Name),
 		"deletes the record of that revision, and no other object: the agent can then deploy again").
 		With(remedy.Step{Kind: remedy.StepUnblock, Object: secret, Downstream: true})
 }
@@ -120,7 +120,7 @@ func (in *Input) showHooks(d *directory.Deployment, t directory.RecordProblem) [
 		return nil
 	}
 	h := t.Hooks[0]
-	return only(remedy.Run(in.Steps.On(d.On).Kubectl+remedy.InNamespace(t.Record.Namespace)+" describe "+
+	return only(remedy.Run(in.Steps.On(d.ClusterID).Kubectl+remedy.InNamespace(t.Record.Namespace)+" describe "+
 		escape.Shell(strings.ToLower(h.Kind)+"/"+h.Name), "shows whether the hook has ended: until then, no other "+
 		"deploy of the release begins"))
 }
@@ -236,7 +236,7 @@ func (in *Input) fleetsReleases(out *found, c *directory.Cluster) {
 			Message: fmt.Sprintf("release %s of Fleet itself: revision %d is %s%s", r.Release(), r.Revision, r.Status,
 				in.Facts.Quote(r.Description, place))}
 		f.say("record %s/%s is %s%s", r.Namespace, r.SecretName(), r.Status, since(r.Deployed))
-		out.report(f, in.Steps.On(c).History(r.Name))
+		out.report(f, in.Steps.On(c.ID).History(r.Name))
 	}
 }
 

@@ -43,7 +43,7 @@ func (in *Input) adoptable(d *directory.Deployment, words string) bool {
 	if len(others) == 0 {
 		return true
 	}
-	if d.On == nil || !d.On.SetsComplete {
+	if !d.Placed || !in.Result.Desired.Cluster(d.ClusterID).SetsComplete {
 		return false
 	}
 	namespace, name, _ := strings.Cut(resolve.ExpectedRelease(d.BD, true), "/")
@@ -54,7 +54,7 @@ func (in *Input) adoptable(d *directory.Deployment, words string) bool {
 			namespace = m[2]
 		}
 	}
-	return in.Result.Desired.On(d.On).Release(namespace+"/"+name, d.AsOwner()) != ownership.Exists
+	return in.Result.Desired.On(d.ClusterID).Release(namespace+"/"+name, d.AsOwner()) != ownership.Exists
 }
 
 func (in *Input) notApplied(out *found) {
@@ -203,9 +203,9 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 	case in.adopted(root.Of, words):
 	case in.adoptable(root.Of, words): // a deploy is refused until the objects are adopted
 		return append(out, remedy.Make(adopt, "adopts the objects that exist already"), retry, takesOwnership(d))
-	case root.Of.On != nil && strings.Contains(words, invalidOwnership): // a person decides: another release has them
+	case root.Of.Placed && strings.Contains(words, invalidOwnership): // a person decides: another release has them
 		return append(out, in.Steps.Commands.Predict(root.Of), remedy.Remedy{}.With(adopt), retry)
-	case root.Of.On != nil:
+	case root.Of.Placed:
 		out, retry = append(out, in.Steps.Commands.Predict(root.Of)), retry.ByHand()
 	default:
 		retry = retry.ByHand()

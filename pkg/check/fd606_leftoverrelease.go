@@ -15,7 +15,7 @@ func (in *Input) leftoverRelease(out *found, c *directory.Cluster) {
 	}
 	uninstalled := map[string]bool{} // these are FD608
 	for _, x := range in.Result.Desired.Removals {
-		if x.On == c {
+		if x.ClusterID == c.ID {
 			uninstalled[x.Record.Release()] = true
 		}
 	}
@@ -28,7 +28,7 @@ func (in *Input) leftoverRelease(out *found, c *directory.Cluster) {
 				r.Release(), r.BundleID, r.AgentNamespace)}
 		f.sayIf(r.KeepResources,
 			"it was deployed with keepResources: its objects are kept, only the record is left over")
-		command := in.Steps.On(c).Helm + remedy.InNamespace(r.Namespace) + " status " + remedy.LastArgument(r.Name.Name)
+		command := in.Steps.On(c.ID).Helm + remedy.InNamespace(r.Namespace) + " status " + remedy.LastArgument(r.Name.Name)
 		out.report(f, remedy.Run(command, "shows the release, so that you can decide whether anything still uses it"))
 	}
 }

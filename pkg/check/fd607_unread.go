@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -29,8 +30,9 @@ func forbidden(d *evaluate.BundleDeployment) string {
 // are one finding: what is missing is the same.
 func (in *Input) forbiddenRights(out *found) {
 	type missing struct {
-		on    *directory.Cluster
-		right string
+		on     object.ClusterID
+		placed bool
+		right  string
 	}
 	var order []missing
 	without := map[missing][]*evaluate.BundleDeployment{}
@@ -39,7 +41,7 @@ func (in *Input) forbiddenRights(out *found) {
 		if right == "" {
 			continue
 		}
-		m := missing{d.On, right}
+		m := missing{d.ClusterID, d.Placed, right}
 		if without[m] == nil {
 			order = append(order, m)
 		}
@@ -104,17 +106,17 @@ func (in *Input) noResult(out *found, d *evaluate.BundleDeployment) {
 func (in *Input) readAgain(d *evaluate.BundleDeployment) remedy.Remedy {
 	switch {
 	case d.Problem == directory.RecordsForbidden:
-		return in.Steps.On(d.On).ShowRole()
+		return in.Steps.On(d.ClusterID).ShowRole()
 	case d.Problem == directory.RecordNotCaptured:
 		return remedy.Advise("capture the Secrets of type %s too", release.SecretType)
 	case d.Problem == directory.RecordUnreadable:
-		return in.Steps.On(d.On).History(d.Release)
+		return in.Steps.On(d.ClusterID).History(d.Release)
 	case d.Problem == directory.RecordsFailed, d.FromFiles():
 		return remedy.Advise("resolve what the message names, and run the audit again")
 	case d.Rendering.Refused != "":
 		return in.Steps.Commands.Predict(&d.Deployment)
 	case d.BD == nil:
-		return in.Steps.On(d.On).History(d.Release)
+		return in.Steps.On(d.ClusterID).History(d.Release)
 	}
 	return in.Steps.Commands.Describe(d.Ref())
 }
@@ -125,7 +127,7 @@ func (in *Input) nothingRead(out *found, d *evaluate.BundleDeployment) {
 	f := onDeployment(d, "no result for %s: none of its objects has a result (%s)", d.Key(), first.Reason)
 	f.sayIf(first.Message != "", first.Key().String()+": "+first.Message)
 	if first.Reason == string(directory.RecordsForbidden) {
-		out.report(f, in.Steps.On(d.On).ShowRole())
+		out.report(f, in.Steps.On(d.ClusterID).ShowRole())
 		return
 	}
 	if first.NotServed() {

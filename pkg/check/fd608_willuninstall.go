@@ -23,9 +23,10 @@ import (
 func (in *Input) willUninstall(out *found) {
 	for _, x := range in.Result.Desired.Removals {
 		// A record that is newer than the capture of the BundleDeployments proves nothing.
-		newer := x.On.State.Captured && !in.Result.Now().IsZero() && x.Record.Deployed.After(in.Result.Now())
+		c := in.Result.Desired.Cluster(x.ClusterID)
+		newer := c.State.Captured && !in.Result.Now().IsZero() && x.Record.Deployed.After(in.Result.Now())
 		if in.reported(x) && !newer {
-			in.removal(out, x.On, x)
+			in.removal(out, c, x)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (in *Input) removal(out *found, c *directory.Cluster, x *resolve.Removal) {
 	f.sayIf(x.Expects != nil && len(x.Expects.Spec.Options.DownstreamResources) > 0,
 		"the agent then also deletes the copies of the downstreamResources of the BundleDeployment")
 	kind := strings.ToLower(cmp.Or(c.State.Workloads[agent].Kind, "deployment"))
-	command := fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.Steps.On(c).Kubectl, escape.Shell(agent), kind,
+	command := fmt.Sprintf("%s -n %s scale %s/%s --replicas=0", in.Steps.On(c.ID).Kubectl, escape.Shell(agent), kind,
 		fleet.AgentName)
 	out.report(f, remedy.Run(command, "stops the agent before its next cycle, if the objects are still needed: it "+
 		"deploys nothing on this cluster until it runs again"))
@@ -139,7 +140,7 @@ func losses(x *resolve.Removal) []string {
 	f.sayIf(hooks > 0, facts.Count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")
 	var shared []string
 	for _, o := range x.Shared {
-		shared = append(shared, o.Kind+" "+strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")+" of "+o.Deployment.Key())
+		shared = append(shared, o.Kind+" "+strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")+" of "+o.Deployment.String())
 	}
 	f.sayIf(len(shared) > 0, "it also deletes objects that other releases desire: "+facts.List(shared))
 	return f.Evidence

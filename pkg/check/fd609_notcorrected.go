@@ -27,7 +27,7 @@ func (in *Input) notCorrected(out *found, d *evaluate.BundleDeployment, o *evalu
 		return
 	}
 	since, first := in.modifiedSince(d, o)
-	if since.IsZero() || in.Facts.ReadAt(d.On).Sub(since) <= correctedAfter {
+	if since.IsZero() || in.Facts.ReadAt(d.ClusterID).Sub(since) <= correctedAfter {
 		return
 	}
 	f := about(d, o.Ref, "%s has been modified since %s, although correctDrift is enabled", o.Key(),
@@ -68,16 +68,16 @@ func (in *Input) addWhyNotCorrected(f *Finding, d *evaluate.BundleDeployment, co
 				in.Facts.Quote(t.Reported, in.Facts.SecretsOf(&d.Deployment)...))
 		}
 	}
-	tag := d.On.AgentVersion(d.Namespace)
-	agent, known := fleet.ParseVersion(tag)
-	f.sayIf(known && agent.Before(correctsLater, 0), "an agent of version "+tag+" does not correct drift that existed "+
+	agent, known := fleet.ParseVersion(d.AgentVersion)
+	f.sayIf(known && agent.Before(correctsLater, 0), "an agent of version "+d.AgentVersion+" does not correct drift that existed "+
 		"when the correction was enabled, until the object changes again")
-	last := d.On.State.Latest[d.Release.Release()]
+	on := in.Result.Desired.Cluster(d.ClusterID).State
+	last := on.Latest[d.Release.Release()]
 	serverSide := last != nil && last.ApplyMethod == serverSideApply
 	f.sayIf(serverSide && first.Manager != "", "the release was applied server-side, and "+first.Manager+
 		" owns the field")
 	f.sayIf(!correct.Force, "correctDrift.force is off: a field that cannot be changed in place stays")
-	idle := d.On.State.Workloads[d.Agent].Idle
+	idle := on.Workloads[d.Agent].Idle
 	f.sayIf(idle != "", "the agent does not run: "+idle)
 	f.sayIf(len(d.BD.Status.ModifiedStatus) == 0, "Fleet does not report the object as modified: the agent corrects "+
 		"only what its own comparison finds")

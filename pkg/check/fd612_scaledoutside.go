@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -21,7 +20,7 @@ func (in *Input) scaledOutside(out *found, d *evaluate.BundleDeployment, o *eval
 
 // scaled is scaledOutside for the graph of causes.
 func (in *Input) scaled(d *evaluate.BundleDeployment, o *evaluate.Object) (Finding, bool) {
-	if !o.Scaled || d.BD == nil || fleet.BugReplicas.In(facts.AgentVersion(d)) { // FD201 reports the bug
+	if !o.Scaled || d.BD == nil || fleet.BugReplicas.In(d.AgentVersion) { // FD201 reports the bug
 		return Finding{}, false
 	}
 	reported := slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool {

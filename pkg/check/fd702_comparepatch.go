@@ -72,7 +72,7 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 	for _, d := range deployments {
 		// The rules are those of the present options, the objects those of the release.
 		applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID
-		if !applied || d.Problem != "" || d.On == nil {
+		if !applied || d.Problem != "" || !d.Placed {
 			known = false
 		}
 		rules := d.Options().Diff.ComparePatches

@@ -87,7 +87,7 @@ func TestClusterCountsOfLimitedCapture(t *testing.T) {
 		w := newWorld()
 		w.cluster.Status.Summary = v1alpha1.Summary{Ready: 2, DesiredReady: 2}
 		in := w.input()
-		w.d.On.State.Captured = tc.captured
+		in.Result.Desired.Clusters[0].State.Captured = tc.captured
 		if !tc.whole {
 			in.Result.Desired.Coverage[state.BundleDeployment] = source.CoveredIn([]string{w.d.Namespace},
 				source.Failure{Reason: source.NotInSnapshot})
@@ -127,17 +127,16 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w.d.Deployed = now.Add(-24 * time.Hour)
 		w.objects[0] = modifiedAt(ago(time.Hour + time.Minute))
 		in := w.input()
-		in.Result.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster}, On: w.d.On}}
+		in.Result.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster}, ClusterID: w.d.ClusterID}}
 		if got := findings("FD609", in); len(got) != tc.lasting {
 			t.Errorf("%s: %d findings about drift, want %d", tc.name, len(got), tc.lasting)
 		}
 	}
 	for deployed, want := range map[time.Time]int{now.Add(-time.Hour): 1, now.Add(time.Hour): 0} {
 		w := newWorld()
-		w.d.On = resolveWithAgent("v0.16.1")
 		in := w.input()
-		w.d.On.State.Captured = true
-		in.Result.Desired.Removals = []*resolve.Removal{{On: w.d.On,
+		in.Result.Desired.Clusters[0].State.Captured = true
+		in.Result.Desired.Removals = []*resolve.Removal{{ClusterID: w.d.ClusterID,
 			Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}}}
 		if got := findings("FD608", in); len(got) != want {
 			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)

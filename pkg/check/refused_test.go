@@ -88,7 +88,7 @@ func TestAdoptable(t *testing.T) {
 		`invalid ownership metadata; `
 	d := deployment()
 	in := inputOf(d, evaluate.Ready)
-	d.On.SetsComplete = false
+	in.Result.Desired.Clusters[0].SetsComplete = false
 	for words, want := range map[string]bool{
 		"not installed: timed out": false,
 		refused + `label validation error: missing key "app.kubernetes.io/managed-by": must be set to "Helm"`: true,

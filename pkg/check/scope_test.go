@@ -91,7 +91,8 @@ func alone(in *check.Input, d *evaluate.BundleDeployment) *check.Input {
 	for _, other := range in.Result.Desired.Directory.Deployments {
 		if other.ID() != d.ID() {
 			other = &directory.Deployment{Namespace: other.Namespace, Name: other.Name, Bundle: other.Bundle,
-				Cluster: other.Cluster, On: other.On, BD: named(other.BD)}
+				Cluster: other.Cluster, ClusterID: other.ClusterID, Placed: other.Placed,
+				AgentVersion: other.AgentVersion, BD: named(other.BD)}
 		}
 		place.Deployments = append(place.Deployments, other)
 	}

@@ -53,7 +53,7 @@ func disputed(d *directory.Directory, c *state.Cluster, x *directory.Dispute) di
 			continue
 		}
 		both := sets{used: bd.Ownership.Hash, declared: fleet.Hash(x.DeclaredSet(bd.Name))}
-		for _, o := range resolve.Recorded(bd, histories[bd.Release.Release()]) {
+		for _, o := range resolve.Recorded(bd, c, histories[bd.Release.Release()]) {
 			gvk, key := o.GroupVersionKind(), o.Key()
 			out.namespaces[gvk] = append(out.namespaces[gvk], o.Namespace)
 			out.sets[key] = append(out.sets[key], both)

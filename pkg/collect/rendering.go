@@ -33,9 +33,11 @@ type Renderer interface {
 
 // Bundle is a bundle to render.
 type Bundle struct {
-	// Deployment is the bundle deployment that it is rendered for. Target reads its cluster.
+	// Deployment is the bundle deployment that it is rendered for. Target reads its cluster, and Latest are the newest
+	// release records there.
 	Deployment *directory.Deployment
 	Target     *Reader
+	Latest     map[string]*state.Record
 	// Files is the input of a bundle from files; nil for a bundle of the management cluster.
 	Files *render.Input
 	// CompetitorOnly is true if it is not audited: only the identities of its desired objects matter.
@@ -262,7 +264,7 @@ func (x *rendering) render(ctx context.Context, renderer Renderer) error {
 		return err
 	}
 	in.KubeVersion, in.Now = target.Description.KubernetesVersion, target.Description.TakenAt
-	version, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
+	version, known := fleet.ParseVersion(d.AgentVersion)
 	in.Helm3, in.OfflineDryRun = known && version.Minor < 15, known && version.Before(14, 1)
 	in.ClusterScoped = clusterScoped(target.Kinds)
 	if !target.Description.Partial() {
@@ -337,7 +339,7 @@ func (x *rendering) previousValues(ctx context.Context) error {
 	in := &x.input
 	in.PreviousValues = nil
 	namespace, name := in.Release()
-	last := x.Deployment.On.State.Latest[namespace+"/"+name]
+	last := x.Latest[namespace+"/"+name]
 	if last == nil || last.Status == release.StatusUninstalling || in.HasValues() {
 		return nil
 	}
@@ -376,7 +378,7 @@ func (x *rendering) previousValues(ctx context.Context) error {
 // replaced reads the objects of a release that the bundle would upgrade, and that is not its own.
 func (x *rendering) replaced(ctx context.Context) error {
 	namespace, name := x.input.Release()
-	last := x.Deployment.On.State.Latest[namespace+"/"+name]
+	last := x.Latest[namespace+"/"+name]
 	own := last != nil && last.Release() == x.Deployment.Release.Release()
 	if last == nil || own || x.CompetitorOnly {
 		return nil

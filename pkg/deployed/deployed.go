@@ -31,7 +31,7 @@ func Kinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
 	r.Resolve(nil, nil)
 	kinds := map[schema.GroupKind]bool{}
 	for _, c := range r.Desired.Clusters {
-		desired := r.Desired.On(c).Kinds()
+		desired := r.Desired.On(c.ID).Kinds()
 		if f, all := c.State.Coverage.Records.Of(""); !all && len(desired) == 0 {
 			return nil, fmt.Errorf("reading release records: %s", f.Reason)
 		}

@@ -19,7 +19,7 @@ import (
 func (b *builder) releasesAlone(deployments []*Deployment) []*Deployment {
 	accounted := map[string]bool{}
 	for _, d := range deployments {
-		if d.BD != nil && d.On == b.out {
+		if d.BD != nil && d.IsOn(b.out.ID) {
 			accounted[d.Release.Release()] = true
 		}
 	}
@@ -69,7 +69,8 @@ func (b *builder) noAgent(namespace string) bool {
 }
 
 func (b *builder) releaseAlone(history []*state.Record, last *state.Record) *Deployment {
-	d := &Deployment{Name: last.BundleID, Release: last.Name, On: b.out, Cluster: b.state.Name}
+	d := &Deployment{Name: last.BundleID, Release: last.Name, Agent: last.AgentNamespace, Cluster: b.state.Name}
+	b.out.place(d)
 	if found := b.out.FleetClusters(); len(found) > 0 && d.Cluster != "" {
 		d.Cluster = found[0]
 	}
@@ -77,7 +78,7 @@ func (b *builder) releaseAlone(history []*state.Record, last *state.Record) *Dep
 		b.released(d, last.AgentNamespace)
 		return d
 	}
-	d.addRecordProblems(history)
+	d.addRecordProblems(history, b.state.Latest)
 	b.ownership(d, last, last.AgentNamespace)
 	d.Problem, d.Detail = NoReleaseRecord, "no revision of release "+last.Release()+" is deployed"
 	return d
@@ -89,6 +90,8 @@ func (b *builder) leftoverSet(rec *state.Record) *Deployment {
 	if released := releaseOwnership(rec); released.SetID != "" {
 		id = released.SetID
 	}
-	return &Deployment{Name: rec.BundleID, Release: rec.Name, On: b.out, Problem: NoReleaseRecord,
+	d := &Deployment{Name: rec.BundleID, Release: rec.Name, Problem: NoReleaseRecord,
 		Detail: "its BundleDeployment is gone", Ownership: ownership.Desired(id, rec.Name.Name, rec.Namespace)}
+	b.out.place(d)
+	return d
 }

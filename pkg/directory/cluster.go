@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -86,12 +87,6 @@ func (c *Cluster) AgentOf(namespace string) string {
 	return ""
 }
 
-// AgentVersion returns the image tag of the agent that deploys the BundleDeployments in a namespace; empty if it is
-// not known.
-func (c *Cluster) AgentVersion(namespace string) string {
-	return c.State.Workloads[c.AgentOf(namespace)].Version
-}
-
 // FleetCluster returns the Cluster of the agent that runs in a namespace of this cluster. It returns nil if the Cluster
 // is not known, or if it reports that its agent runs in another namespace.
 func (c *Cluster) FleetCluster(agent string) *v1alpha1.Cluster {
@@ -127,6 +122,23 @@ func (c *Cluster) FleetClusters() []string {
 	return out
 }
 
+// place places a bundle deployment on the cluster.
+func (c *Cluster) place(d *Deployment) {
+	d.ClusterID, d.Placed = c.ID, true
+	d.implied.namespace = c.State.AgentSecrets[d.Agent]
+	if watched := c.Watched(); len(watched) == 1 {
+		d.implied.namespace = watched[0]
+	}
+	d.implied.agent = c.AgentOf(d.DeploymentNamespace())
+	if d.Cluster == "" {
+		if found := c.FleetClusters(); len(found) == 1 {
+			d.implied.cluster = found[0]
+		}
+	}
+	d.AgentVersion = c.State.Workloads[d.implied.agent].Version
+	d.RecordsTrusted = c.TrustsRecords(d.Release.Namespace)
+}
+
 // StatedNamespaces returns the release namespaces for which a bundle deployment of this cluster states labels or
 // annotations.
 func (c *Cluster) StatedNamespaces() map[string]bool {
@@ -157,6 +169,15 @@ func (c *Cluster) NewBundleScope() AgentScope {
 		}
 	}
 	return out
+}
+
+// NewBundle returns the deployment of a bundle that the cluster does not have yet.
+func NewBundle(c *Cluster, name string) *Deployment {
+	scope := c.NewBundleScope()
+	d := &Deployment{Name: name, Problem: NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
+		Ownership: ownership.Desired(fleet.SetID(name, scope.Scope), "", "")}
+	c.place(d)
+	return d
 }
 
 // keyOf is "namespace/name"; empty without a name.

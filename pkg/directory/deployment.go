@@ -5,7 +5,6 @@ package directory
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -25,8 +24,9 @@ type Deployment struct {
 	BD *v1alpha1.BundleDeployment
 	// Files are what the files of a bundle state that was read from files; nil for a bundle of the management cluster.
 	Files *Files
-	// On is the cluster that it is deployed to; nil if the objects of that cluster are not read.
-	On *Cluster
+	// ClusterID is the cluster that it is deployed to. Placed is false if the objects of that cluster are not read.
+	ClusterID object.ClusterID
+	Placed    bool
 	// OnOtherCluster is true if it is deployed to a cluster that is not read. Otherwise, ClusterNotRead means only that
 	// the cluster could not be determined.
 	OnOtherCluster bool
@@ -34,6 +34,9 @@ type Deployment struct {
 	Cluster, Bundle, GitRepo, HelmOp string
 	// Agent is the namespace of its agent; empty if no agent is known to deploy it.
 	Agent string
+	// AgentVersion is the image tag of the agent that deploys the BundleDeployments of its cluster; empty if it is not
+	// known.
+	AgentVersion string
 
 	// Release is the revision that Fleet's agent calls desired; its zero value means that there is none.
 	Release release.Name
@@ -46,6 +49,8 @@ type Deployment struct {
 	// RecordProblems are problems of the records of the release: a revision that is pending, failed or missing. The
 	// desired objects may still be known.
 	RecordProblems []RecordProblem
+	// RecordsTrusted is true if the records in the namespace of its release are trusted for objects of all namespaces.
+	RecordsTrusted bool
 	// Problem is the reason why the desired objects are not known; Detail is the same as a sentence.
 	Problem Problem
 	Detail  string
@@ -57,10 +62,16 @@ type Deployment struct {
 	ReleaseOwnership ownership.Metadata
 	// Scope is the scope of its agent, from which Ownership is computed.
 	Scope AgentScope
-	// Disputed is true if a Cluster's spec declares another scope, and no running agent shows which of the two is
-	// right.
-	Disputed bool
+	// Dispute says that a Cluster's spec declares another scope, and no running agent shows which of the two is right;
+	// empty if that is not so.
+	Dispute string
+
+	implied implied
 }
+
+// implied is what its cluster implies of a bundle deployment that does not state it: of a bundle that has no
+// BundleDeployment yet, and of a release on a downstream cluster, which has no BundleDeployments.
+type implied struct{ namespace, agent, cluster string }
 
 // Files are what the files of a bundle state for one cluster, before it is rendered.
 type Files struct {
@@ -109,15 +120,15 @@ type RecordProblem struct {
 
 // ID identifies the bundle deployment.
 func (d *Deployment) ID() object.DeploymentID {
-	id := object.DeploymentID{Namespace: d.Namespace, Name: d.Name}
-	if d.On != nil {
-		id.Cluster = d.On.ID
-	}
+	id := object.DeploymentID{Cluster: d.ClusterID, Namespace: d.Namespace, Name: d.Name}
 	if d.BD == nil && d.Release.Revision > 0 {
 		id.Release = d.Release.Release()
 	}
 	return id
 }
+
+// IsOn reports whether it is deployed to a cluster.
+func (d *Deployment) IsOn(id object.ClusterID) bool { return d.Placed && d.ClusterID == id }
 
 // Key is "namespace/name" of the BundleDeployment, or the bundle id if only the release is known.
 func (d *Deployment) Key() string {
@@ -127,39 +138,16 @@ func (d *Deployment) Key() string {
 	return d.Namespace + "/" + d.Name
 }
 
-// DeploymentNamespace is the namespace of its BundleDeployment. For a bundle that has none yet, it is the namespace of
-// those of its cluster. On a downstream cluster, which has no BundleDeployments, the Secret of the agent names it. It
-// is empty if it is not known.
-func (d *Deployment) DeploymentNamespace() string {
-	if d.Namespace != "" || d.On == nil {
-		return d.Namespace
-	}
-	if watched := d.On.Watched(); len(watched) == 1 {
-		return watched[0]
-	}
-	return d.On.State.AgentSecrets[d.Agent]
-}
+// DeploymentNamespace is the namespace of its BundleDeployment, or that of the BundleDeployments of its cluster; empty
+// if it is not known.
+func (d *Deployment) DeploymentNamespace() string { return cmp.Or(d.Namespace, d.implied.namespace) }
 
 // AgentNamespace is the namespace of the agent that deploys it, also before there is a BundleDeployment; empty if it is
 // not known.
-func (d *Deployment) AgentNamespace() string {
-	if d.Agent != "" || d.On == nil {
-		return d.Agent
-	}
-	return d.On.AgentOf(d.DeploymentNamespace())
-}
+func (d *Deployment) AgentNamespace() string { return cmp.Or(d.Agent, d.implied.agent) }
 
-// ClusterKey is the key of its Cluster. For a bundle that has no BundleDeployment yet, it is that of the cluster that
-// is read; empty if it is not known.
-func (d *Deployment) ClusterKey() string {
-	if d.Cluster != "" || d.On == nil {
-		return d.Cluster
-	}
-	if of := d.On.FleetClusters(); len(of) == 1 {
-		return of[0]
-	}
-	return ""
-}
+// ClusterKey is the key of its Cluster, also before there is a BundleDeployment; empty if it is not known.
+func (d *Deployment) ClusterKey() string { return cmp.Or(d.Cluster, d.implied.cluster) }
 
 // DependsOn are the dependencies of its bundle.
 func (d *Deployment) DependsOn() []v1alpha1.BundleRef {
@@ -226,6 +214,14 @@ func (d *Deployment) Options() *v1alpha1.Options {
 	return &v1alpha1.Options{}
 }
 
+// ComparePatches are the rules of the bundle that exclude differences.
+func (d *Deployment) ComparePatches() []v1alpha1.ComparePatch {
+	if diff := d.Options().Diff; diff != nil {
+		return diff.ComparePatches
+	}
+	return nil
+}
+
 // FromFiles reports whether the bundle was read from files.
 func (d *Deployment) FromFiles() bool { return d.Files != nil }
 
@@ -273,13 +269,13 @@ func (d *Deployment) Evidence() ownership.Evidence {
 		return ownership.Evidence{Trusted: true}
 	}
 	return ownership.Evidence{Namespace: d.Release.Namespace, Release: d.Release.Release(),
-		Trusted: d.On.TrustsRecords(d.Release.Namespace)}
+		Trusted: d.RecordsTrusted}
 }
 
 // knownByRelease reports whether only the record of its release shows that it exists, or what its writer can write too.
 func (d *Deployment) knownByRelease() bool {
 	stated := d.Files != nil || d.BD != nil && fleet.IsClusterNamespace(d.BD.Namespace)
-	return !stated && d.On != nil && d.Release.Revision > 0
+	return !stated && d.Placed && d.Release.Revision > 0
 }
 
 // AsOwner converts the bundle deployment for package ownership.
@@ -291,28 +287,8 @@ func (d *Deployment) AsOwner() ownership.Bundle {
 	return b
 }
 
-// DisputeOf returns the dispute that the bundle deployment is part of; nil for no dispute.
-func (d *Deployment) DisputeOf() *Dispute {
-	if d.On == nil {
-		return nil
-	}
-	for _, x := range d.On.Disputes {
-		if slices.Contains(x.Deployments, d.ID()) {
-			return x
-		}
-	}
-	return nil
-}
-
 // Compare orders bundle deployments by namespace, name and release.
 func (d *Deployment) Compare(o *Deployment) int {
 	return cmp.Or(cmp.Compare(d.Namespace, o.Namespace), cmp.Compare(d.Name, o.Name),
 		cmp.Compare(d.Release.Release(), o.Release.Release()))
-}
-
-// NewBundle returns the deployment of a bundle that the cluster does not have yet.
-func NewBundle(c *Cluster, name string) *Deployment {
-	scope := c.NewBundleScope()
-	return &Deployment{Name: name, On: c, Problem: NoReleaseRecord, Detail: "nothing is installed yet", Scope: scope,
-		Ownership: ownership.Desired(fleet.SetID(name, scope.Scope), "", "")}
 }

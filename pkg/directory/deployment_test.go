@@ -31,14 +31,20 @@ func TestOptions(t *testing.T) {
 // Fleet's objects, so that its metrics can be joined with those of the management cluster.
 func TestDeploymentNamespace(t *testing.T) {
 	t.Parallel()
-	edge := &Cluster{State: &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-edge"}}}
-	hub := &Cluster{State: edge.State, watches: map[string]string{"cattle-fleet-local-system": "cluster-local"}}
-	for want, d := range map[string]*Deployment{
-		"cluster-edge":  {On: edge, Agent: "cattle-fleet-system"},
-		"":              {On: edge, Agent: "other"},
-		"cluster-local": {On: hub, Agent: "cattle-fleet-system"},
-		"cluster-other": {Namespace: "cluster-other", On: edge, Agent: "cattle-fleet-system"},
+	edge := &Cluster{State: &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-edge"}},
+		fleet: &state.Fleet{}}
+	hub := &Cluster{State: edge.State, fleet: edge.fleet, watches: map[string]string{"cattle-fleet-local-system": "cluster-local"}}
+	for want, tc := range map[string]struct {
+		on    *Cluster
+		state Deployment
+	}{
+		"cluster-edge":  {edge, Deployment{Agent: "cattle-fleet-system"}},
+		"":              {edge, Deployment{Agent: "other"}},
+		"cluster-local": {hub, Deployment{Agent: "cattle-fleet-system"}},
+		"cluster-other": {edge, Deployment{Namespace: "cluster-other", Agent: "cattle-fleet-system"}},
 	} {
+		d := &tc.state
+		tc.on.place(d)
 		if got := d.DeploymentNamespace(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -51,7 +57,7 @@ func TestEvidence(t *testing.T) {
 	for namespace, want := range map[string]bool{"cluster-fleet-local-local-1a3d67d0a899": true, "tenant": false,
 		"fleet-local": false} {
 		bd := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "evil"}}
-		d := &Deployment{BD: bd, On: &Cluster{State: &state.Cluster{}},
+		d := &Deployment{BD: bd, Placed: true,
 			Release: release.Name{Namespace: "tenant", Name: "evil", Revision: 1}}
 		e := d.Evidence()
 		if got := e.Confirms(object.Key{Kind: "ConfigMap", Namespace: "kube-system", Name: "x"}); got != want {

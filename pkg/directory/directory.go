@@ -58,6 +58,7 @@ func Build(in Input) *Directory {
 		out.LeftoverSets = append(out.LeftoverSets, b.leftoverSets...)
 	}
 	slices.SortStableFunc(out.Deployments, (*Deployment).Compare)
+	out.stateDisputes()
 	return out
 }
 
@@ -104,30 +105,44 @@ func (d *Directory) Settle(carriers map[DisputeKey]Carriers) *Directory {
 			}
 		}
 	}
+	out.stateDisputes()
 	return out
 }
 
 // copied returns a copy of which the clusters and deployments can be changed.
 func (d *Directory) copied() *Directory {
-	out := &Directory{Fleet: d.Fleet}
-	clusters := map[object.ClusterID]*Cluster{}
-	for _, c := range d.Clusters {
-		x := *c
-		x.Disputes = slices.Clone(c.Disputes)
-		out.Clusters, clusters[c.ID] = append(out.Clusters, &x), &x
+	out := *d
+	out.Clusters, out.Deployments = copies(d.Clusters), copies(d.Deployments)
+	for _, c := range out.Clusters {
+		c.Disputes = slices.Clone(c.Disputes)
 	}
-	copies := func(all []*Deployment) (out []*Deployment) {
-		for _, d := range all {
-			x := *d
-			if d.On != nil {
-				x.On = clusters[d.On.ID]
-			}
-			out = append(out, &x)
-		}
-		return out
+	return &out
+}
+
+func copies[T any](all []*T) []*T {
+	out := make([]*T, len(all))
+	for i, x := range all {
+		copied := *x
+		out[i] = &copied
 	}
-	out.Deployments, out.LeftoverSets = copies(d.Deployments), copies(d.LeftoverSets)
 	return out
+}
+
+// stateDisputes states the disputes that bundle deployments are part of.
+func (d *Directory) stateDisputes() {
+	disputes := map[object.DeploymentID]*Dispute{}
+	for _, c := range d.Clusters {
+		for _, x := range c.Disputes {
+			for _, id := range x.Deployments {
+				disputes[id] = x
+			}
+		}
+	}
+	for _, o := range d.Deployments {
+		if x := disputes[o.ID()]; x != nil && !o.Scope.Proven() {
+			o.Dispute = x.String()
+		}
+	}
 }
 
 // With returns the Directory with other facts about some bundle deployments. Those that it does not have yet are added
@@ -148,12 +163,16 @@ func (d *Directory) With(deployments []*Deployment) *Directory {
 
 // Cluster returns a cluster that is read; nil for any other one.
 func (d *Directory) Cluster(id object.ClusterID) *Cluster {
-	for _, c := range d.Clusters {
-		if c.ID == id {
-			return c
-		}
+	i := slices.IndexFunc(d.Clusters, func(c *Cluster) bool { return c.ID == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return d.Clusters[i]
+}
+
+// IndexOf returns the index of the cluster of a bundle deployment; negative if that cluster is not read.
+func (d *Directory) IndexOf(x *Deployment) int {
+	return slices.IndexFunc(d.Clusters, func(c *Cluster) bool { return x.IsOn(c.ID) })
 }
 
 // Agents returns the agents of which a cluster shows a trace, sorted by their namespace.

@@ -31,7 +31,8 @@ func place(all []*builder, bd *v1alpha1.BundleDeployment, clusters map[string]*v
 	d.OnOtherCluster = len(all) > 0
 	for _, b := range all {
 		if agent, here := b.agentOf(bd); here {
-			d.On, d.OnOtherCluster, d.Problem, d.Detail = b.out, false, "", ""
+			d.OnOtherCluster, d.Problem, d.Detail = false, "", ""
+			b.out.place(d)
 			b.deployment(d, agent)
 			return d
 		}
@@ -140,7 +141,7 @@ func (b *builder) deployment(d *Deployment, agent string) {
 func (b *builder) released(d *Deployment, agent string) {
 	history := b.histories[d.Release.Release()]
 	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })
-	d.addRecordProblems(history)
+	d.addRecordProblems(history, b.state.Latest)
 	if i < 0 {
 		b.ownership(d, nil, agent)
 		b.notRecorded(d)
@@ -184,7 +185,7 @@ func (b *builder) firstProblems(d *Deployment, agent string) {
 		}
 		if last.BundleID == d.Name && last.AgentNamespace == agent {
 			d.Detail = "no deploy of it has ended: its status names no release"
-			d.addRecordProblems(b.histories[name])
+			d.addRecordProblems(b.histories[name], b.state.Latest)
 		}
 	}
 }
@@ -194,6 +195,7 @@ func (b *builder) firstProblems(d *Deployment, agent string) {
 func (b *builder) ownership(d *Deployment, rec *state.Record, agent string) {
 	released := releaseOwnership(rec)
 	d.Agent, d.Scope = agent, b.out.Scopes[agent]
+	d.RecordsTrusted = b.out.TrustsRecords(d.Release.Namespace)
 	id := fleet.SetID(d.Name, d.Scope.Scope)
 	if released.SetID != "" && !d.Scope.Proven() {
 		// The release itself is the best evidence for its own objects.
@@ -236,7 +238,6 @@ func (b *builder) dispute(c *v1alpha1.Cluster, d *Deployment) {
 	x := b.out.Disputes[i]
 	x.Mixed = x.Mixed || d.Scope.Scope != x.Used.Scope
 	x.Deployments = append(x.Deployments, d.ID())
-	d.Disputed = !d.Scope.Proven()
 }
 
 // findScopes sets the scope of each agent of which the cluster shows a trace.

@@ -60,8 +60,9 @@ func damaged(rec *state.Record) bool {
 	return rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest)
 }
 
-// addRecordProblems adds the problems of the named revision and of newer ones.
-func (d *Deployment) addRecordProblems(history []*state.Record) {
+// addRecordProblems adds the problems of the named revision and of newer ones. latest are the newest records of all
+// releases.
+func (d *Deployment) addRecordProblems(history []*state.Record, latest map[string]*state.Record) {
 	for _, rec := range history {
 		if rec.Revision < d.Release.Revision {
 			continue
@@ -85,7 +86,7 @@ func (d *Deployment) addRecordProblems(history []*state.Record) {
 			Reported: rec.Description, Since: rec.Deployed, Predecessor: slices.ContainsFunc(history, isBefore),
 			Hooks: running(rec)})
 	}
-	if last := d.On.State.Latest[d.Release.Release()]; d.ByHand(last) {
+	if last := latest[d.Release.Release()]; d.ByHand(last) {
 		d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: last.Name, Status: last.Status,
 			Detail: fmt.Sprintf("revision %d is not one of Fleet: somebody deployed another chart with Helm",
 				last.Revision), Since: last.Deployed})

@@ -72,8 +72,8 @@ func (d *BundleDeployment) scopeUnproven() []string {
 	case s.Evidence == "":
 		return []string{"the scope of the agent that deploys its bundle is not known: no running agent and no " +
 			"release shows it" + remedy}
-	case d.Disputed:
-		return []string{fmt.Sprintf("%s, and no running agent shows which is right", d.DisputeOf()) + remedy}
+	case d.Dispute != "":
+		return []string{d.Dispute + ", and no running agent shows which is right" + remedy}
 	case s.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.SetID == "":
 		return []string{fmt.Sprintf("only %s show %s: no running agent does, and the bundle has no release of its own",
 			s.Source, s) + remedy}

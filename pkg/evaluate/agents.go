@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -22,10 +23,10 @@ import (
 // Agent is the agent of one Cluster, as the management cluster shows it.
 type Agent struct {
 	Cluster *v1alpha1.Cluster
-	// On is the cluster that has its workload, and Workload the kind of the workload. They are nil and empty if its
-	// cluster is not read.
-	On       *directory.Cluster
-	Workload string
+	// Workload is the kind of its workload, and ClusterID the cluster that has it. They are empty if its cluster is not
+	// read.
+	Workload  string
+	ClusterID object.ClusterID
 	// Version is the image tag of its workload; empty if its cluster is not read.
 	Version string
 	// Idle is the reason why none of its pods runs, and Stuck what the pods show; empty if one runs, or if its cluster
@@ -63,7 +64,7 @@ func Agents(d *directory.Directory, s source.Description) []Agent {
 			}
 		}
 		w := workloads[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}]
-		a := Agent{Cluster: c, On: w.on, Workload: w.Kind, Version: w.Version, Idle: w.Idle, Stuck: w.Stuck,
+		a := Agent{Cluster: c, ClusterID: w.cluster, Workload: w.Kind, Version: w.Version, Idle: w.Idle, Stuck: w.Stuck,
 			Now: agentconfig.Predict(in, version, known)}
 		a.Upgraded = a.Now
 		if !known || version.Before(agentconfig.Upgraded.Minor, agentconfig.Upgraded.Patch) {
@@ -89,7 +90,7 @@ func (r *Result) Agents() []Agent { return Agents(r.Desired.Directory, r.Source)
 // agentWorkload is the workload of an agent on a cluster that is read.
 type agentWorkload struct {
 	state.Workload
-	on *directory.Cluster
+	cluster object.ClusterID
 }
 
 // agentWorkloads returns the workloads of agents by their Cluster, of the clusters that are read.
@@ -100,7 +101,7 @@ func agentWorkloads(d *directory.Directory) map[types.NamespacedName]agentWorklo
 		for _, ns := range slices.Sorted(maps.Keys(c.State.Workloads)) {
 			if o := c.FleetCluster(ns); o != nil {
 				key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-				out[key] = agentWorkload{c.State.Workloads[ns], c}
+				out[key] = agentWorkload{c.State.Workloads[ns], c.ID}
 			}
 		}
 	}

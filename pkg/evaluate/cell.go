@@ -19,7 +19,8 @@ import (
 // cell is a live object while it is compared with one desired object.
 type cell struct {
 	*liveObject
-	desired *resolve.Object
+	desired    *resolve.Object
+	deployment *resolve.BundleDeployment // that desires it
 	// rules are those of the bundle, and one that ignores the fields that differ each time it is rendered.
 	rules []compare.Rule
 	// manifest is the content of the desired object, once it was decoded.
@@ -138,7 +139,7 @@ func concerns(differences map[string]compare.Difference, path fieldpath.Path) bo
 // recordedFields returns the fields in which the release record and the bundle differ, by path. known is false if the
 // record does not have the object.
 func (c *cell) recordedFields() (fields map[string]compare.Difference, known bool) {
-	raw, ok := c.desired.Deployment.Recorded[c.desired.Key()]
+	raw, ok := c.deployment.Recorded[c.desired.Key()]
 	if !ok {
 		return nil, false
 	}

@@ -29,7 +29,7 @@ type Copy struct {
 
 // hasCopies reports whether the agent of a bundle deployment makes copies, and is not stopped by intention.
 func hasCopies(d *BundleDeployment) bool {
-	installed := d.BD != nil && d.On != nil && d.Release.Name != ""
+	installed := d.BD != nil && d.Placed && d.Release.Name != ""
 	if !installed || d.FromFiles() {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // IsOrphan reports whether an object that has the set of a bundle deployment was in an earlier revision. Fleet compares
@@ -67,19 +68,19 @@ const helm4 = 15
 // conflict. An upgrade uses the method of the last deploy. An installation is server-side with Helm 4. Neither is
 // server-side if an option makes Helm force or take over (docs/fleet-behavior.md, 1.6 and 1.7). If not all records
 // could be read, it returns false.
-func serverSide(d *resolve.BundleDeployment) bool {
+func serverSide(d *resolve.BundleDeployment, on *state.Cluster) bool {
 	options := d.Options()
-	if d.On == nil || forces(options) {
+	if forces(options) {
 		return false
 	}
-	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
-	switch last := d.On.State.Latest[d.Ownership.Release()]; {
+	_, recordsRead := on.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	switch last := on.Latest[d.Ownership.Release()]; {
 	case last != nil:
 		return last.ApplyMethod == applyServerSide && last.Status != release.StatusUninstalling
 	case !recordsRead, options.Helm != nil && options.Helm.TakeOwnership:
 		return false
 	}
-	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.DeploymentNamespace()))
+	agent, known := fleet.ParseVersion(d.AgentVersion)
 	return !known || !agent.Before(helm4, 0)
 }
 

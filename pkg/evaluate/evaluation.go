@@ -95,7 +95,7 @@ func (x *Evaluation) addAutoscalers(observed Observed) {
 }
 
 // cell returns the observation of a desired object.
-func (x *Evaluation) cell(o *resolve.Object) *Object { return &x.cells[o.Deployment.ID()][o.Index] }
+func (x *Evaluation) cell(o *resolve.Object) *Object { return &x.cells[o.Deployment][o.Index] }
 
 // agree adds n for an observation to the objects that agree with the releases of their agent.
 func (x *Evaluation) agree(d *resolve.BundleDeployment, o *Object, n int) {
@@ -112,7 +112,7 @@ func (x *Evaluation) contradicted(d *resolve.BundleDeployment) bool {
 
 // Replace replaces the observation of a cell in scope.
 func (x *Evaluation) Replace(o Object) {
-	d := x.deploymentOf(o.Deployment)
+	d := x.cluster.Deployment(o.Deployment)
 	before := x.contradicted(d)
 	if x.shared[o.Deployment] {
 		x.cells[o.Deployment] = slices.Clone(x.cells[o.Deployment])
@@ -178,10 +178,6 @@ func (x *Evaluation) changed(depends func(*resolve.BundleDeployment) bool) {
 	}
 }
 
-func (x *Evaluation) deploymentOf(id object.DeploymentID) *resolve.BundleDeployment {
-	return x.scope[slices.IndexFunc(x.scope, func(d *resolve.BundleDeployment) bool { return d.ID() == id })]
-}
-
 // Evaluated returns the present evaluation.
 func (x *Evaluation) Evaluated() Evaluated {
 	return Evaluated{Deployments: x.Deployments(), Undesired: x.Undesired(), Gaps: x.gaps}
@@ -230,9 +226,9 @@ func (x *Evaluation) claimed(k object.Key, known map[object.DeploymentID]ownersh
 // confirms reports whether the release record that desires an object is confirmed for it. known is the evidence of
 // records that was collected before; confirms adds to it.
 func (x *Evaluation) confirms(o *resolve.Object, known map[object.DeploymentID]ownership.Evidence) bool {
-	id := o.Deployment.ID()
+	id := o.Deployment
 	if _, ok := known[id]; !ok {
-		known[id] = x.evidence(o.Deployment)
+		known[id] = x.evidence(x.cluster.Deployment(id))
 	}
 	return known[id].Confirms(o.Key())
 }
@@ -273,7 +269,7 @@ func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesir
 		}
 	}
 	out.Counts.Orphaned = len(out.Orphans)
-	out.State, out.ServerSide = stateOf(out), serverSide(d)
+	out.State, out.ServerSide = stateOf(out), serverSide(d, x.cluster.State)
 	return out
 }
 

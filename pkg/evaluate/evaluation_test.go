@@ -44,7 +44,7 @@ func newTestCluster(r *rand.Rand) *testCluster {
 	for i := range 4 {
 		name := fmt.Sprintf("b%d", i)
 		own := ownership.Desired("default-"+name, name, namespaceOf(name))
-		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: name, On: on,
+		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: name, Placed: true,
 			Agent: fmt.Sprintf("agent-%d", i%2), Scope: directory.AgentScope{Evidence: directory.EvidenceReleases},
 			Release: release.Name{Namespace: namespaceOf(name), Name: name, Revision: 2}, Ownership: own,
 			ReleaseOwnership: own},
@@ -54,7 +54,7 @@ func newTestCluster(r *rand.Rand) *testCluster {
 			ref := object.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: "web", Name: name}
 			raw := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"web","name":%q},%s}`,
 				ref.APIVersion, ref.Kind, name, spec)
-			d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d, Raw: raw, Namespaced: true,
+			d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d.ID(), Raw: raw, Namespaced: true,
 				Index: len(d.Desired)})
 		}
 		for n := range 3 {
@@ -78,7 +78,7 @@ func namespaceOf(release string) string {
 }
 
 func (c *testCluster) evaluator() *Evaluator {
-	return New(c.desired.On(c.desired.Clusters[0]), c.desired.Deployments, Options{})
+	return New(c.desired.On(c.desired.Clusters[0].ID), c.desired.Deployments, Options{})
 }
 
 // change creates, changes or deletes one live object, and returns its key and kind.

@@ -45,14 +45,11 @@ func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options
 	e := &Evaluator{options: o, cluster: cluster, rules: map[object.DeploymentID][]compare.Rule{},
 		comparedWith: map[object.DeploymentID][]byte{}, kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
 	for _, d := range scope {
-		if d.On == nil || d.On.ID != cluster.ID {
+		if !d.IsOn(cluster.ID) {
 			continue
 		}
 		e.scope = append(e.scope, d)
-		e.rules[d.ID()] = nil
-		if diff := d.Options().Diff; diff != nil {
-			e.rules[d.ID()] = diff.ComparePatches
-		}
+		e.rules[d.ID()] = d.ComparePatches()
 		if o.Memory != nil {
 			e.compares(d)
 		}
@@ -92,19 +89,16 @@ func (e *Evaluator) DropManifests(l *List) {
 		if o.State != Ready {
 			continue
 		}
-		for _, d := range e.cluster.Of(o.Key()) {
-			if d.Deployment.ID() == o.Deployment {
-				d.DropManifest()
-			}
-		}
+		d := e.cluster.Deployment(o.Deployment)
+		d.DropManifest(d.Desired[o.index])
 	}
 }
 
 // evaluates reports whether a desired object is evaluated from the list of a kind. The desired objects of a bundle
 // deployment with a problem are not known; its record may still claim the object.
 func (e *Evaluator) evaluates(o *resolve.Object, kind schema.GroupVersionKind) bool {
-	_, inScope := e.rules[o.Deployment.ID()]
-	return inScope && o.Deployment.Problem == "" && o.GroupVersionKind() == kind
+	_, inScope := e.rules[o.Deployment]
+	return inScope && e.cluster.Deployment(o.Deployment).Problem == "" && o.GroupVersionKind() == kind
 }
 
 // compares records what the objects of a bundle deployment are compared with, beside their manifests.

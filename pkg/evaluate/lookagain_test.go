@@ -39,7 +39,7 @@ func TestObservedLookAgain(t *testing.T) {
 		d := c.desired.Deployments[0]
 		ref := object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "pod"}
 		const identity = `"apiVersion":"v1","kind":"Pod"`
-		d.Desired = []*resolve.Object{{Ref: ref, Deployment: d, Namespaced: true,
+		d.Desired = []*resolve.Object{{Ref: ref, Deployment: d.ID(), Namespaced: true,
 			Raw: []byte(`{` + identity + `,"metadata":{"namespace":"web","name":"pod"},"spec":{"nodeName":"a"}}`)}}
 		desired := resolve.Index(c.desired.Directory, []*resolve.BundleDeployment{d})
 		raw := fmt.Appendf(nil, `{%s,"metadata":{"namespace":"web","name":"pod","creationTimestamp":%q,
@@ -50,7 +50,7 @@ func TestObservedLookAgain(t *testing.T) {
 			fleet.ManagedByHelm, fleet.IDAnnotation, tc.set, fleet.ReleaseNameAnnotation, "b0",
 			fleet.ReleaseNamespaceAnnotation, "web", tc.node)
 		live := source.Object{Item: object.Item{Raw: raw}, Kind: ref.GroupVersionKind()}
-		e := New(desired.On(desired.Clusters[0]), desired.Deployments, Options{Now: tc.now})
+		e := New(desired.On(desired.Clusters[0].ID), desired.Deployments, Options{Now: tc.now})
 		seen, err := e.Observe(live, live.Kind)
 		if err != nil || len(seen.Objects) != 1 {
 			t.Fatalf("%s: %d observations, error %v", tc.name, len(seen.Objects), err)

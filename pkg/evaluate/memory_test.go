@@ -83,7 +83,7 @@ func TestMemory(t *testing.T) {
 		}
 		for range 4 {
 			c.memory.Begin()
-			on := c.desired.On(c.desired.Clusters[0])
+			on := c.desired.On(c.desired.Clusters[0].ID)
 			e := New(on, c.desired.Deployments, Options{Memory: c.memory})
 			fresh := New(on, c.desired.Deployments, Options{})
 			for _, o := range c.live {

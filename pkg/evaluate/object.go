@@ -31,7 +31,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 	}
 	desired := e.cluster.Of(m.Ref().Key())
 	if live.Remembered {
-		return asDesired(desired), nil
+		return e.asDesired(desired), nil
 	}
 	out := e.observe(live, m, desired, gvk)
 	e.remember(gvk, m, desired, out)
@@ -45,7 +45,7 @@ func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resol
 	if live.Kind.GroupKind() == AutoscalerKind {
 		out.Autoscaler = ReadAutoscaler(live.Raw)
 	}
-	if !certain(desired, m) {
+	if !e.certain(desired, m) {
 		out.Undesired = undesired(e.cluster.ID, m)
 	}
 	if len(desired) == 0 {
@@ -59,7 +59,8 @@ func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resol
 		if o.IsSecret() && l.decode() == nil {
 			out.Secret = l.content
 		}
-		c := cell{liveObject: &l, desired: o, rules: stable(e.rules[o.Deployment.ID()], o)}
+		c := cell{liveObject: &l, desired: o, deployment: e.cluster.Deployment(o.Deployment),
+			rules: stable(e.rules[o.Deployment], o)}
 		out.Objects = append(out.Objects, c.observe())
 	}
 	return out
@@ -68,7 +69,7 @@ func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resol
 // ObserveUndesired returns the live object with the metadata m if it has a hash and it is not certain that a release
 // desires it; otherwise nil.
 func (e *Evaluator) ObserveUndesired(m *object.Meta) *Undesired {
-	if certain(e.cluster.Of(m.Ref().Key()), m) {
+	if e.certain(e.cluster.Of(m.Ref().Key()), m) {
 		return nil
 	}
 	return undesired(e.cluster.ID, m)
@@ -93,7 +94,7 @@ func undesired(c object.ClusterID, m *object.Meta) *Undesired {
 // observe returns the state of the desired object.
 func (c *cell) observe() Object {
 	o := newObject(c.desired)
-	d := c.desired.Deployment
+	d := c.deployment
 	have := ownership.MetadataOf(c.meta.Metadata.Labels, c.meta.Metadata.Annotations)
 	if c.options.Predict {
 		o.Live = c.live()
@@ -129,7 +130,7 @@ func (c *cell) observe() Object {
 
 // compare sets the state Modified, NotReady or Ready.
 func (c *cell) compare(o *Object) {
-	readiness := health.Evaluate(c.content, ignored(c.desired.Deployment), c.options.Now)
+	readiness := health.Evaluate(c.content, ignored(c.deployment), c.options.Now)
 	diffs := c.differences(c.rules)
 	if why := c.incomparable(diffs); why != "" {
 		o.State, o.Reason, o.Message = Unknown, string(source.NotInSnapshot), why
@@ -162,7 +163,7 @@ func (c *cell) incomparable(diffs []compare.Difference) string {
 	if captured := c.source.Kind; captured != c.desired.GroupVersionKind() {
 		return "it was captured as " + captured.GroupVersion().String() + ", in which its fields cannot be compared"
 	}
-	if c.options.Masked && c.desired.Deployment.Unmasked() && slices.ContainsFunc(diffs, liveMasked) {
+	if c.options.Masked && c.deployment.Unmasked() && slices.ContainsFunc(diffs, liveMasked) {
 		return "its values are masked in the snapshot, and cannot be compared with those of the bundle"
 	}
 	return ""
@@ -186,7 +187,7 @@ func (c *cell) ignorable(o *Object, is health.Readiness) map[string]string {
 	}
 	pairs := map[string]string{"type": is.Condition.Type, "status": is.Condition.Status, "reason": is.Condition.Reason}
 	maps.DeleteFunc(pairs, func(_, value string) bool { return value == "" })
-	rules := append(slices.Clone(ignored(c.desired.Deployment)), pairs)
+	rules := append(slices.Clone(ignored(c.deployment)), pairs)
 	if !health.Evaluate(c.content, rules, c.options.Now).Ready {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (c *cell) compareUnowned(o *Object) {
 }
 
 // bundleRules are the rules that the bundle itself states.
-func (c *cell) bundleRules() []compare.Rule { return c.Evaluator.rules[c.desired.Deployment.ID()] }
+func (c *cell) bundleRules() []compare.Rule { return c.Evaluator.rules[c.desired.Deployment] }
 
 // Conflicting lists the managers of the fields on which the next deploy may conflict: the differing fields of a
 // release that is applied server-side. An absent field has no manager, and a field of Fleet's agent is no conflict.
@@ -85,8 +85,8 @@ func (o *Object) ChangedOnWrite() bool {
 }
 
 // AcceptsHelmsLabel reports whether the comparePatches of its bundle exclude the label that Helm writes into an object.
-func AcceptsHelmsLabel(o *resolve.Object) bool {
-	rules := rulesOf(o)
+func AcceptsHelmsLabel(d *resolve.BundleDeployment, o *resolve.Object) bool {
+	rules := d.ComparePatches()
 	if !compare.Applies(rules, o.Ref) {
 		return false
 	}
@@ -104,14 +104,8 @@ func AcceptsHelmsLabel(o *resolve.Object) bool {
 }
 
 // AcceptsMissing reports whether the comparePatches of its bundle exclude an object that is missing.
-func AcceptsMissing(o *resolve.Object) bool { return compare.Ignored(rulesOf(o), o.Ref) }
-
-// rulesOf are the comparePatches of the bundle that desires an object.
-func rulesOf(o *resolve.Object) []compare.Rule {
-	if diff := o.Deployment.Options().Diff; diff != nil {
-		return diff.ComparePatches
-	}
-	return nil
+func AcceptsMissing(d *resolve.BundleDeployment, o *resolve.Object) bool {
+	return compare.Ignored(d.ComparePatches(), o.Ref)
 }
 
 // HelmWrites reports whether a difference is in the label that Helm itself writes at each deploy: no deploy removes it.

@@ -35,7 +35,7 @@ func (e *Evaluator) remember(kind schema.GroupVersionKind, meta *object.Meta, de
 	}
 	digest, ok := e.digest(desired, kind, meta.Metadata.ResourceVersion)
 	m.set(m.id(kind, meta.Metadata.Namespace, meta.Metadata.Name), digest,
-		ok && reflect.DeepEqual(seen, asDesired(desired)))
+		ok && reflect.DeepEqual(seen, e.asDesired(desired)))
 }
 
 // forget forgets an object that does not exist.
@@ -47,11 +47,11 @@ func (e *Evaluator) forget(kind schema.GroupVersionKind, key object.Key) {
 
 // asDesired returns the observation of a live object that is ready and as desired; of one that is not desired, that it
 // does not matter.
-func asDesired(desired []*resolve.Object) Observation {
+func (e *Evaluator) asDesired(desired []*resolve.Object) Observation {
 	var out Observation
 	for _, d := range desired {
 		o := newObject(d)
-		o.State, o.Metadata = Ready, d.Deployment.Ownership
+		o.State, o.Metadata = Ready, e.cluster.Deployment(d.Deployment).Ownership
 		out.Objects = append(out.Objects, o)
 	}
 	return out
@@ -65,7 +65,7 @@ func (e *Evaluator) digest(desired []*resolve.Object, kind schema.GroupVersionKi
 		return maphash.String(e.options.Memory.seed, version), true
 	}
 	o := desired[0]
-	with := e.comparedWith[o.Deployment.ID()]
+	with := e.comparedWith[o.Deployment]
 	switch {
 	case len(desired) > 1, !e.evaluates(o, kind), o.Raw == nil, len(o.Unstable) > 0, with == nil:
 		return 0, false

@@ -23,7 +23,7 @@ func (d *BundleDeployment) Manifest(o *Object) (object.Content, error) {
 // Rules are the rules with which a desired object is compared.
 func (d *BundleDeployment) Rules(o *Object) []compare.Rule {
 	desired := d.Desired[o.index]
-	return stable(rulesOf(desired), desired)
+	return stable(d.ComparePatches(), desired)
 }
 
 // Order is the position of a desired object in the manifest: Helm writes the objects in this order.

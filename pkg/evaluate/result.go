@@ -51,9 +51,9 @@ type Result struct {
 // ClusterSource is the source of a cluster.
 type ClusterSource struct {
 	// Name is the name that the user gives the cluster.
-	Name   string
-	Source source.Description
-	On     *directory.Cluster
+	Name      string
+	Source    source.Description
+	ClusterID object.ClusterID
 }
 
 // Now is the time when the data was read; zero if it is not known.
@@ -249,7 +249,7 @@ func DesireUnknown(desired *resolve.DesiredState, c *directory.Cluster, concerns
 	for _, d := range desired.Deployments {
 		switch {
 		case d.Problem == "", d.Problem == directory.NoReleaseRecord && d.Release.Name == "", d.OnOtherCluster,
-			d.On != nil && d.On != c, d.BD == nil && !concerns(d.Release.Namespace):
+			d.Placed && !d.IsOn(c.ID), d.BD == nil && !concerns(d.Release.Namespace):
 		case d.Problem == directory.ClusterNotRead:
 			return "it could not be established on which cluster bundle deployment " + d.Key() + " is"
 		default:

@@ -82,17 +82,17 @@ func TestUpgraded(t *testing.T) {
 // state. Objects named created and left were in an earlier revision.
 func observed(names []string, others State) *Evaluation {
 	on := &directory.Cluster{State: &state.Cluster{}}
-	d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: "a", On: on,
+	d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: "a", Placed: true,
 		Ownership: ownership.Metadata{Hash: "h"}},
 		Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "created"}: true,
 			{Kind: "ConfigMap", Name: "left"}: true}}
 	for i, name := range names {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}
-		d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d, Raw: []byte(name), Index: i})
+		d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d.ID(), Raw: []byte(name), Index: i})
 	}
 	all := []*resolve.BundleDeployment{d}
 	desired := resolve.Index(&directory.Directory{Clusters: []*directory.Cluster{on}}, all)
-	x := New(desired.On(on), all, Options{}).Evaluate(Observed{})
+	x := New(desired.On(on.ID), all, Options{}).Evaluate(Observed{})
 	for i, o := range d.Desired {
 		out := newObject(o)
 		if out.State = others; i == 0 {

@@ -36,7 +36,7 @@ func Refusal(text string) Answer { return Answer{refusal: text} }
 
 // Answer compares the object before and after a dry run that applies its manifest. It keeps neither.
 func (e *Evaluator) Answer(q Question, before, after object.Content) Answer {
-	o, d := q.Object, q.Desired.Deployment
+	o, d := q.Object, e.cluster.Deployment(q.Desired.Deployment)
 	out := Answer{readiness: health.Evaluate(before, ignored(d), e.options.Now)}
 	before, after = applied(compare.Apply, e.rules[d.ID()], o.Ref, before, after)
 	if o.State == Modified {

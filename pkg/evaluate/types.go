@@ -137,7 +137,7 @@ type Object struct {
 
 // newObject returns the observation of a desired object without a state.
 func newObject(o *resolve.Object) Object {
-	return Object{Ref: o.Ref, Deployment: o.Deployment.ID(), Namespaced: o.Namespaced, Document: o.Document,
+	return Object{Ref: o.Ref, Deployment: o.Deployment, Namespaced: o.Namespaced, Document: o.Document,
 		Alone: o.Alone, index: o.Index}
 }
 

@@ -32,13 +32,13 @@ func (d *BundleDeployment) HasResult() bool {
 
 // certain reports whether a release desires a live object with the metadata m, as far as this object shows. Other
 // objects may still confirm the record of one that is not certain.
-func certain(desired []*resolve.Object, m *object.Meta) bool {
+func (e *Evaluator) certain(desired []*resolve.Object, m *object.Meta) bool {
 	for _, o := range desired {
-		e := o.Deployment.Evidence()
-		if !e.Trusted {
-			e.Add(o.Key(), ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations))
+		evidence := e.cluster.Deployment(o.Deployment).Evidence()
+		if !evidence.Trusted {
+			evidence.Add(o.Key(), ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations))
 		}
-		if e.Confirms(o.Key()) {
+		if evidence.Confirms(o.Key()) {
 			return true
 		}
 	}

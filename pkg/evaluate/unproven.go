@@ -11,7 +11,7 @@ import (
 // mayContradict reports whether live objects may contradict the release of a bundle deployment: no running agent shows
 // its scope.
 func mayContradict(d *resolve.BundleDeployment) bool {
-	return d.Scope.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.Hash != "" && !d.Disputed
+	return d.Scope.Evidence == directory.EvidenceReleases && d.ReleaseOwnership.Hash != "" && d.Dispute == ""
 }
 
 // contradict makes an object Unknown that has a set of its bundle with another scope.

@@ -43,23 +43,23 @@ func Evaluate(in Input) report.Deletion {
 	var local *evaluator
 	var here report.ClusterImpact // on the management cluster
 	for _, group := range clusters(t.Deployments) {
-		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0].On), deleted: deleted,
+		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0]), deleted: deleted,
 			seen: map[object.Key]bool{}}
 		e.cascades(group)
-		if in.isLocal(group[0].On) {
+		if in.isLocal(group[0]) {
 			local = e
 			if t.Kind != state.ClusterKind && namespace != "" {
 				e.namespaces[namespace] = true
 			}
 		}
-		e.findAffected(in.Desired.Deployments, group[0].On)
+		e.findAffected(in.Desired.Deployments, group[0])
 		out.Clusters = append(out.Clusters, in.cluster(e, group))
 		if e == local {
 			here = out.Clusters[len(out.Clusters)-1]
 		}
 	}
 	if local == nil && len(in.Desired.Clusters) > 0 {
-		local = &evaluator{affected: in.affected(in.Desired.Clusters[0]), seen: map[object.Key]bool{}}
+		local = &evaluator{affected: in.Affected[in.Desired.Clusters[0].ID], seen: map[object.Key]bool{}}
 		local.cascades(nil)
 	}
 	if namespace != "" && local != nil {
@@ -69,29 +69,30 @@ func Evaluate(in Input) report.Deletion {
 	return out
 }
 
-// affected returns the live objects of a cluster; nil if they were not read.
-func (in *Input) affected(c *directory.Cluster) *state.Affected {
-	if c == nil {
+// affected returns the live objects of the cluster of a bundle deployment; nil if they were not read.
+func (in *Input) affected(d *resolve.BundleDeployment) *state.Affected {
+	if !d.Placed {
 		return nil
 	}
-	return in.Affected[c.ID]
+	return in.Affected[d.ClusterID]
 }
 
-// isLocal reports whether a cluster is the management cluster.
-func (in *Input) isLocal(c *directory.Cluster) bool {
-	return c != nil && len(in.Desired.Clusters) > 0 && in.Desired.Clusters[0] == c
+// isLocal reports whether a bundle deployment is on the management cluster.
+func (in *Input) isLocal(d *resolve.BundleDeployment) bool {
+	return in.Desired.IndexOf(&d.Deployment) == 0
 }
 
 // clusters groups bundle deployments by their cluster, ordered by its name.
 func clusters(all []*resolve.BundleDeployment) [][]*resolve.BundleDeployment {
 	type place struct {
-		on   *directory.Cluster
-		name string
+		on     object.ClusterID
+		placed bool
+		name   string
 	}
 	at := map[place]int{}
 	var out [][]*resolve.BundleDeployment
 	for _, d := range all {
-		p := place{d.On, clusterName(d)}
+		p := place{d.ClusterID, d.Placed, clusterName(d)}
 		i, known := at[p]
 		if !known {
 			i = len(out)
@@ -132,7 +133,7 @@ func (in *Input) deployment(e *evaluator, d *resolve.BundleDeployment) report.De
 			return severity(a.Result) - severity(b.Result)
 		})
 		out.Result, out.Reason, out.Message = worst.Result, worst.Reason, worst.Message
-	} else if problem, detail := d.UninstallUnknown(); problem != "" {
+	} else if problem, detail := in.Desired.UninstallUnknown(d); problem != "" {
 		out.Result, out.Reason, out.Message = report.ImpactUnknown, string(problem),
 			"it is not known what is removed: "+detail
 		if problem == directory.ClusterNotRead {
@@ -211,7 +212,7 @@ func (in *Input) namespace(e *evaluator, name, message string,
 		out.PersistentVolumeClaims = append(out.PersistentVolumeClaims, removed.Removed...)
 	}
 	for _, d := range in.Desired.Deployments {
-		if in.isLocal(d.On) && !deleted[d.ID()] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool {
+		if in.isLocal(d) && !deleted[d.ID()] && slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool {
 			return o.Namespace == name
 		}) {
 			out.BundleDeployments = append(out.BundleDeployments, d.Key())

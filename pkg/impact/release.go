@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
@@ -119,8 +118,8 @@ func spared(x *resolve.Uninstall) (report.ImpactResult, string, string) {
 func (e *evaluator) manifest(out *report.ReleaseImpact, x *resolve.Uninstall) {
 	desiredBy := map[object.Key][]string{}
 	for _, o := range x.Shared {
-		if !e.deleted[o.Deployment.ID()] {
-			desiredBy[o.Key()] = append(desiredBy[o.Key()], o.Deployment.Key())
+		if !e.deleted[o.Deployment] {
+			desiredBy[o.Key()] = append(desiredBy[o.Key()], o.Deployment.String())
 		}
 	}
 	for _, ref := range x.Deletes {
@@ -161,13 +160,13 @@ func (e *evaluator) kept(out *report.ReleaseImpact, x *resolve.Uninstall) {
 }
 
 // findAffected finds the other bundle deployments of the cluster that lose objects.
-func (e *evaluator) findAffected(all []*resolve.BundleDeployment, on *directory.Cluster) {
+func (e *evaluator) findAffected(all []*resolve.BundleDeployment, of *resolve.BundleDeployment) {
 	e.affects = map[object.Key][]string{}
 	if len(e.definitions)+len(e.namespaces) == 0 {
 		return
 	}
 	for _, d := range all {
-		if d.On != on || e.deleted[d.ID()] {
+		if !d.IsOn(of.ClusterID) || e.deleted[d.ID()] {
 			continue
 		}
 		of := map[object.Key]bool{}

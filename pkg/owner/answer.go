@@ -57,7 +57,9 @@ func (s *subject) say(result report.OwnerResult, format string, args ...any) {
 func (s *subject) bySet() {
 	owner := ownership.Evaluate(s, ownership.Claim{Object: s.Key(), Have: s.have}).Owners[0]
 	known := owner.Situation == ownership.KnownHash
-	desiredByOwner := slices.ContainsFunc(s.desired, func(o *resolve.Object) bool { return o.Deployment == s.owner })
+	desiredByOwner := slices.ContainsFunc(s.desired, func(o *resolve.Object) bool {
+		return s.owner != nil && o.Deployment == s.owner.ID()
+	})
 	result, why := report.OwnerLostSet, "it has the hash of a set that no release on this cluster has"
 	switch {
 	case known && s.owner == nil: // several have it
@@ -118,7 +120,7 @@ func (s *subject) owned() {
 
 // ofClaimant answers for an object that a bundle desires and does not own.
 func (s *subject) ofClaimant(result report.OwnerResult) {
-	d := s.desired[0].Deployment
+	d := s.Deployment(s.desired[0].Deployment)
 	if other, found := s.otherOwner(d); found {
 		s.say(result, "%s desires it, and does not own it: it %s", d.Name, other.Describe())
 		s.audit(d)
@@ -152,7 +154,7 @@ func (s *subject) otherOwner(d *resolve.BundleDeployment) (ownership.Owner, bool
 
 // refused are the reasons for which adopt does not take the object, whoever owns it.
 func (s *subject) refused(o *resolve.Object) []string {
-	d := evaluate.BundleDeployment{BundleDeployment: o.Deployment}
+	d := evaluate.BundleDeployment{BundleDeployment: s.Deployment(o.Deployment)}
 	live := &evaluate.Live{Deleting: s.deleting, Controller: s.Controller}
 	return append(d.NeverAdopted(&evaluate.Object{Ref: s.Ref, Namespaced: o.Namespaced, Live: live}),
 		d.AdoptUncertain()...)

@@ -116,7 +116,7 @@ func (e explainer) release(string) string {
 // ofRelease returns the bundle deployment with a Helm release on a cluster; nil if there is none.
 func ofRelease(all []*resolve.BundleDeployment, c resolve.OnCluster, release string) *resolve.BundleDeployment {
 	i := slices.IndexFunc(all, func(d *resolve.BundleDeployment) bool {
-		return d.On == c.Cluster && d.Release.Release() == release
+		return d.IsOn(c.ID) && d.Release.Release() == release
 	})
 	if i < 0 {
 		return nil

@@ -82,7 +82,7 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 				if err != nil {
 					return fmt.Errorf("decoding the metadata of %s: it is not valid", n)
 				}
-				out = append(out, r.ownedObject(r.Desired.On(c), m, o))
+				out = append(out, r.ownedObject(r.Desired.On(c.ID), m, o))
 				return nil
 			})
 			if err != nil {
@@ -109,13 +109,14 @@ func (r *owners) ownedObject(c resolve.OnCluster, m *object.Meta, o source.Objec
 	of := subject{OnCluster: c, OwnedObject: &out, all: r.Desired.Deployments, have: have,
 		deleting: m.Metadata.DeletionTimestamp != "", commands: r.commands}
 	for _, w := range c.Of(out.Key()) {
-		class, _ := ownership.Classify(have, w.Deployment.Ownership)
-		if of.confirms(w.Deployment) {
+		d := c.Deployment(w.Deployment)
+		class, _ := ownership.Classify(have, d.Ownership)
+		if of.confirms(d) {
 			of.desired = append(of.desired, w)
 		} else {
 			class = evaluate.Unconfirmed
 		}
-		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: w.Deployment.Key(),
+		out.DesiredBy = append(out.DesiredBy, report.Claimant{BundleDeployment: d.Key(),
 			Reason: string(class)})
 	}
 	if have.Hash != "" {

@@ -36,7 +36,7 @@ func (r *rollout) manifests() {
 				"not be empty\")", o.Key())
 		}
 		by := m.Metadata.Labels[fleet.ManagedByLabel]
-		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !evaluate.AcceptsHelmsLabel(o) {
+		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !evaluate.AcceptsHelmsLabel(r.d.BundleDeployment, o) {
 			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
 				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm)
 		}
@@ -61,7 +61,7 @@ func (r *rollout) random(o *resolve.Object) {
 // expires reports a Job that Kubernetes deletes when it has finished.
 func (r *rollout) expires(o *resolve.Object) {
 	ttl := evaluate.TTLAfterFinished(o)
-	if ttl == nil || evaluate.AcceptsMissing(o) {
+	if ttl == nil || evaluate.AcceptsMissing(r.d.BundleDeployment, o) {
 		return
 	}
 	r.add("Expires", &o.Ref, "%s is deleted %d s after it has finished (ttlSecondsAfterFinished): Fleet then reports "+

@@ -74,9 +74,9 @@ func (r *rollout) refused(o *evaluate.Object) *report.PreflightItem {
 	case r.d.Account.User() != "" && strings.Contains(words, `User "`+r.d.Account.User()+`" cannot`):
 		item.Remedies = advise("give that ServiceAccount the right, with a role and a binding")
 	case o.State != evaluate.Missing && check.Immutable(words):
-		item.Remedies = []report.Remedy{r.c.Recreate(r.c.Steps.On(r.d.On), o.Ref)}
+		item.Remedies = []report.Remedy{r.c.Recreate(r.c.Steps.On(r.d.ClusterID), o.Ref)}
 	case o.State != evaluate.Missing && strings.Contains(words, "Duplicate value"):
-		item.Remedies = []report.Remedy{check.Correct(r.c.Steps.On(r.d.On), &o.Ref, words)}
+		item.Remedies = []report.Remedy{check.Correct(r.c.Steps.On(r.d.ClusterID), &o.Ref, words)}
 	case known:
 		item.Remedies = []report.Remedy{fix}
 	default:
@@ -99,7 +99,7 @@ func (r *rollout) unasked(o *evaluate.Object) *report.PreflightItem {
 	}
 	item := r.add("Immutable", &o.Ref, "%s exists with another value of %s, which is immutable: the API server "+
 		"refuses the deploy", o.Key(), strings.Join(o.Live.Fixed, ", "))
-	item.Remedies = []report.Remedy{r.c.Recreate(r.c.Steps.On(r.d.On), o.Ref)}
+	item.Remedies = []report.Remedy{r.c.Recreate(r.c.Steps.On(r.d.ClusterID), o.Ref)}
 	return item
 }
 
@@ -123,7 +123,7 @@ func (r *rollout) ownNamespace(o *evaluate.Object) {
 // owners reports the other owners of an object, and the other bundles that desire it. It returns whether there are any.
 func (r *rollout) owners(o *evaluate.Object) bool {
 	found := false
-	for _, owner := range r.c.Result.Desired.On(r.d.On).Owners(&r.d.Deployment, o.Key(), o.Metadata).Owners {
+	for _, owner := range r.c.Result.Desired.On(r.d.ClusterID).Owners(&r.d.Deployment, o.Key(), o.Metadata).Owners {
 		ofRelease := owner.Situation == ownership.ExistingRelease && owner.SameName && r.Action == report.RolloutUpgrade
 		if !owner.Exists() || ofRelease { // the rollout upgrades that release, which inUse reports
 			continue
@@ -179,7 +179,7 @@ func (r *rollout) lossOf() string {
 func (r *rollout) contested(o *evaluate.Object, other ownership.Owner) *report.PreflightItem {
 	own := len(wrongMetadata(o.Metadata, r.d.Ownership)) == 0
 	isRefused := func(d *directory.Deployment) bool {
-		action, takes := action(d)
+		action, takes := r.action(d)
 		return d.Key() == other.Bundles[0].Deployment && action == report.RolloutInstall && !takes
 	}
 	var item *report.PreflightItem

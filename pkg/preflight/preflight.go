@@ -349,7 +349,7 @@ func (r *rollout) circle(later []string, siblings []*directory.Deployment) []str
 	}
 	next := map[string][]string{r.d.Name: later}
 	for _, d := range siblings {
-		if d.On == r.d.On && !acceptsStates(d) {
+		if d.IsOn(r.d.ClusterID) && !acceptsStates(d) {
 			next[d.Name] = r.dependencies.Test(d, siblings).Later
 		}
 	}
@@ -412,11 +412,7 @@ func (r *rollout) ofAgent() bool {
 // garbageCollected reports whether the garbage collection of the agent uninstalls the release, because its generated
 // name is not that of the bundle.
 func (r *rollout) garbageCollected(release string) {
-	tag := "" // of the agent's image
-	if on := r.d.On; on != nil {
-		tag = on.AgentVersion(r.d.DeploymentNamespace())
-	}
-	agent, known := fleet.ParseVersion(tag)
+	agent, known := fleet.ParseVersion(r.d.AgentVersion)
 	const uninstalled = "this agent's garbage collection does not find its bundle, and uninstalls it"
 	rule, effect := ruleOf("GarbageCollected"), uninstalled
 	switch {

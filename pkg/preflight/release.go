@@ -16,8 +16,8 @@ import (
 func (r *rollout) release() {
 	d := r.d
 	name := d.Ownership.Release()
-	last := d.On.State.Latest[name]
-	r.Action, r.takes = action(&d.Deployment)
+	last := r.c.Result.Desired.Cluster(d.ClusterID).State.Latest[name]
+	r.Action, r.takes = r.action(&d.Deployment)
 	if r.Action == "" {
 		r.add("RecordsUnread", nil,
 			"the release records in namespace %s could not all be read: whether this installs or upgrades is not known",
@@ -47,12 +47,13 @@ func (r *rollout) release() {
 
 // action returns whether the next deploy of a bundle installs or upgrades its release, and whether Helm then takes over
 // existing objects. The action is empty if the release records could not be read.
-func action(d *directory.Deployment) (action string, takes bool) {
-	if d.On == nil {
+func (r *rollout) action(d *directory.Deployment) (action string, takes bool) {
+	if !d.Placed {
 		return "", false
 	}
-	last := d.On.State.Latest[d.Ownership.Release()]
-	_, recordsRead := d.On.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	on := r.c.Result.Desired.Cluster(d.ClusterID)
+	last := on.State.Latest[d.Ownership.Release()]
+	_, recordsRead := on.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
 	switch {
 	case last != nil && !uninstalling(last):
 		return report.RolloutUpgrade, true
@@ -71,7 +72,7 @@ func uninstalling(last *state.Record) bool {
 // inUse reports the owner of the release, if it is not the bundle. last is the latest revision.
 func (r *rollout) inUse(last *state.Record) {
 	d := r.d
-	agent := d.On.AgentOf(d.Namespace)
+	agent := r.c.Result.Desired.Cluster(d.ClusterID).AgentOf(d.Namespace)
 	var owner string
 	switch {
 	case last.Damaged != "":
@@ -86,7 +87,7 @@ func (r *rollout) inUse(last *state.Record) {
 		owner = "is owned by bundle " + last.BundleID + ", which is no longer deployed on this cluster"
 		all := r.c.Result.Desired.Directory.Deployments
 		if i := slices.IndexFunc(all, func(o *directory.Deployment) bool {
-			return o.Name == last.BundleID && o.On == d.On
+			return o.Name == last.BundleID && o.IsOn(d.ClusterID)
 		}); i >= 0 {
 			owner = "is owned by bundle deployment " + all[i].Key()
 		}
@@ -113,9 +114,10 @@ func (r *rollout) notBuilt() {
 	if r.Action != report.RolloutUpgrade || d.Release.Release() != d.Ownership.Release() {
 		return
 	}
+	on := r.c.Result.Desired.Cluster(d.ClusterID)
 	for _, o := range d.Removed {
 		desired := slices.ContainsFunc(d.Desired, func(x *resolve.Object) bool { return x.Ref == o.Ref })
-		if desired || !d.On.State.NotServed(o.GroupVersionKind()) { // a desired object has an item of its own
+		if desired || !on.State.NotServed(o.GroupVersionKind()) { // a desired object has an item of its own
 			continue
 		}
 		r.add("KindNotServed", &o.Ref, "%s is in release %s in version %s, which the cluster does not serve any more: "+
@@ -138,9 +140,9 @@ func (r *rollout) deletions() {
 func (r *rollout) deleted(objects []*resolve.Object, isIn string) {
 	d := r.d
 	for _, o := range objects {
-		desired := r.c.Result.Desired.On(d.On).Of(o.Key())
+		desired := r.c.Result.Desired.On(d.ClusterID).Of(o.Key())
 		if slices.ContainsFunc(desired, func(o *resolve.Object) bool {
-			return o.Deployment.ID() == d.ID()
+			return o.Deployment == d.ID()
 		}) || o.Kept() {
 			continue
 		}
@@ -151,7 +153,7 @@ func (r *rollout) deleted(objects []*resolve.Object, isIn string) {
 			r.add("Deleted", &o.Ref, "%s", message)
 			continue
 		}
-		other := "bundle deployment " + desired[0].Deployment.Key()
+		other := "bundle deployment " + desired[0].Deployment.String()
 		r.add("DeletesWanted", &o.Ref, "%s, although %s desires it", message, other).Owner = other
 	}
 }

@@ -30,7 +30,7 @@ func Adoptions(c *evaluate.Result, o Options) (items []Item, notOwners []string)
 				}
 				continue
 			}
-			owners := c.Desired.On(d.On).Owners(&d.Deployment, x.Key(), x.Metadata)
+			owners := c.Desired.On(d.ClusterID).Owners(&d.Deployment, x.Key(), x.Metadata)
 			for _, owner := range owners.Owners {
 				notOwners = slices.DeleteFunc(notOwners, func(name string) bool {
 					return slices.Contains(owner.Names(), name)

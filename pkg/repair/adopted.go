@@ -60,7 +60,9 @@ func (ownershipChange) try(ctx context.Context, c Client, i *Item) error {
 }
 
 // record implements maker.
-func (ownershipChange) record(i *Item, e *Entry) { e.Before, e.After = i.Before.Values(), i.After.Values() }
+func (ownershipChange) record(i *Item, e *Entry) {
+	e.Before, e.After = i.Before.Values(), i.After.Values()
+}
 
 // kept returns an error if the server did not keep a write that it accepted. An admission policy may have changed it
 // before it was stored.

@@ -112,11 +112,11 @@ func isOf(f *check.Finding, d *evaluate.BundleDeployment) bool {
 // object plans a step about a desired object.
 func (p *planner) object(f *check.Finding, step remedy.Step) {
 	for _, d := range p.result.Deployments {
-		if !isOf(f, d) || d.On == nil {
+		if !isOf(f, d) || !d.Placed {
 			continue
 		}
 		if step.Kind == remedy.StepAdopt && f.Object == d.Ref() {
-			p.adopts[key(d.On.ID, d.Key(), "")] = adoption{f.Code, p.makesWay}
+			p.adopts[key(d.ClusterID, d.Key(), "")] = adoption{f.Code, p.makesWay}
 			continue
 		}
 		for i := range d.Objects {
@@ -124,7 +124,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 			switch {
 			case x.Ref != step.Object || !p.picks(x.Ref):
 			case step.Kind == remedy.StepAdopt:
-				p.adopts[key(d.On.ID, d.Key(), x.Key().String())] = adoption{f.Code, p.makesWay}
+				p.adopts[key(d.ClusterID, d.Key(), x.Key().String())] = adoption{f.Code, p.makesWay}
 			default:
 				p.add(p.writes(d, x, step.Kind), f.Code)
 			}
@@ -191,7 +191,7 @@ func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []s
 		out = append(out, "an autoscaler scales it, or may do so: it would change .spec.replicas again")
 	}
 	out = append(out, fights(d, x)...)
-	if others := p.result.Desired.On(d.On).Confirmed(x.Key()); len(others) > 1 {
+	if others := p.result.Desired.On(d.ClusterID).Confirmed(x.Key()); len(others) > 1 {
 		out = append(out, fmt.Sprintf("%d bundles desire it: remove it from all but one", len(others)))
 	}
 	if !d.Evidence.Confirmed() || !d.Evidence.Confirms(x.Key()) {
@@ -269,7 +269,7 @@ func (p *planner) request(f *check.Finding, step remedy.Step) Item {
 // unread says what is not known of a deploy on a cluster that is not read.
 func (p *planner) unread(f *check.Finding) []string {
 	for _, d := range p.result.Deployments {
-		if isOf(f, d) && d.On == nil {
+		if isOf(f, d) && !d.Placed {
 			return []string{"the cluster is not read: Helm refuses the deploy if another manager owns a field that it " +
 				"changes. FD604 then has the words, and repair on that cluster takes the field"}
 		}
@@ -309,7 +309,7 @@ func Asked(c *evaluate.Result, items []Item) string {
 	}
 	asked := map[string]bool{}
 	for _, d := range c.Deployments {
-		if d.On == nil && asks[d.Key()] {
+		if !d.Placed && asks[d.Key()] {
 			asked[d.Cluster] = true
 		}
 	}
@@ -344,8 +344,8 @@ func Asked(c *evaluate.Result, items []Item) string {
 // clusterOf returns the cluster that the object of a step is on.
 func (p *planner) clusterOf(f *check.Finding, step remedy.Step) object.ClusterID {
 	for _, d := range p.result.Deployments {
-		if step.Downstream && isOf(f, d) && d.On != nil {
-			return d.On.ID
+		if step.Downstream && isOf(f, d) && d.Placed {
+			return d.ClusterID
 		}
 	}
 	return ""

@@ -39,7 +39,7 @@ func (i *Item) unproven() claim {
 		return nil
 	}
 	namespace := c.of().Release.Namespace
-	if ownership.Within(namespace, i.Key()) || c.of().On.TrustsRecords(namespace) {
+	if ownership.Within(namespace, i.Key()) || c.of().RecordsTrusted {
 		return nil
 	}
 	return c

@@ -30,7 +30,7 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 	out.Findings = newFindings(findings, r.Deployments)
 	link(out.Findings, findings)
 	if len(r.Clusters) > 0 {
-		out.Source.Clusters = ClusterSources(r.Clusters)
+		out.Source.Clusters = ClusterSources(r.Clusters, r.Desired.Directory)
 	}
 	for kind, list := range out.aggregates() {
 		*list = newAggregates(r.Tree[kind])
@@ -115,12 +115,12 @@ func NewSource(d source.Description, desired *directory.Directory) Source {
 }
 
 // ClusterSources returns the sources of clusters that were read in addition.
-func ClusterSources(clusters []evaluate.ClusterSource) []ClusterSource {
+func ClusterSources(clusters []evaluate.ClusterSource, desired *directory.Directory) []ClusterSource {
 	var out []ClusterSource
 	for _, c := range clusters {
 		d := c.Source
-		out = append(out, ClusterSource{Name: c.Name, Cluster: strings.Join(c.On.FleetClusters(), ", "),
-			Kind: string(d.Origin), Context: d.Context, Server: d.Server,
+		out = append(out, ClusterSource{Name: c.Name,
+			Cluster: strings.Join(desired.Cluster(c.ClusterID).FleetClusters(), ", "), Kind: string(d.Origin), Context: d.Context, Server: d.Server,
 			Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, TakenAt: Time(d.TakenAt)})
 	}
 	return out

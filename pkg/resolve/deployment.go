@@ -59,7 +59,7 @@ func (d *BundleDeployment) Claimed() []*Object { return slices.Concat(d.claimed,
 // Desires implements desired.Claimant. The bundle deployment is on a cluster that is read.
 func (d *BundleDeployment) Desires(yield func(desired.Key, *Object) bool) {
 	for _, o := range d.Claimed() {
-		if !yield(desired.KeyOf(object.ID{Cluster: d.On.ID, Key: o.Key()}), o) {
+		if !yield(desired.KeyOf(object.ID{Cluster: d.ClusterID, Key: o.Key()}), o) {
 			return
 		}
 	}
@@ -67,7 +67,7 @@ func (d *BundleDeployment) Desires(yield func(desired.Key, *Object) bool) {
 
 // OwnSet implements desired.Claimant.
 func (d *BundleDeployment) OwnSet() desired.Set {
-	return desired.Set{Cluster: d.On.ID, Hash: d.Ownership.Hash}
+	return desired.Set{Cluster: d.ClusterID, Hash: d.Ownership.Hash}
 }
 
 // inOrder compares bundle deployments by namespace, name and release.
@@ -76,7 +76,8 @@ func inOrder(a, b *BundleDeployment) int { return a.Compare(&b.Deployment) }
 // Object is one desired object of one bundle deployment.
 type Object struct {
 	object.Ref
-	Deployment *BundleDeployment
+	// Deployment is the bundle deployment that desires it.
+	Deployment object.DeploymentID
 	// Raw is the object's JSON in the manifest; nil after DropManifests.
 	Raw []byte
 	// Namespaced reports whether the kind has namespaces.
@@ -92,7 +93,7 @@ type Object struct {
 
 // Cell identifies the object.
 func (o *Object) Cell() object.CellID {
-	return object.CellID{Deployment: o.Deployment.ID(), Object: o.Key()}
+	return object.CellID{Deployment: o.Deployment, Object: o.Key()}
 }
 
 // Kept reports whether the manifest tells Helm to keep the object when its release no longer needs it.
@@ -101,7 +102,7 @@ func (o *Object) Kept() bool {
 	return err == nil && m.Metadata.Annotations[fleet.ResourcePolicyAnnotation] == "keep"
 }
 
-func objectsInOrder(a, b *Object) int { return inOrder(a.Deployment, b.Deployment) }
+func objectsInOrder(a, b *Object) int { return a.Deployment.Compare(b.Deployment) }
 
 // HasHook reports whether an object is a hook in the release of the deployment, or in a pending revision of it.
 func (d *BundleDeployment) HasHook(r object.Ref) bool {

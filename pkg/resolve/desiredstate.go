@@ -6,8 +6,6 @@
 package resolve
 
 import (
-	"slices"
-
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -26,6 +24,7 @@ type DesiredState struct {
 	// Notes are information for the reader about rendered bundles.
 	Notes []string
 
+	byID map[object.DeploymentID]*BundleDeployment
 	// claims have the desired objects, ordered by bundle deployment, and the bundle deployments by the hash of their
 	// set, also those that are only known by their release.
 	claims *desired.Claims[*Object, *BundleDeployment]
@@ -53,17 +52,17 @@ func Resolve(in Input) *DesiredState {
 	var deployments []*BundleDeployment
 	for _, d := range in.Directory.Deployments {
 		x := &BundleDeployment{Deployment: *d}
-		if d.On != nil {
-			x.recorded(histories[d.On.ID][d.Release.Release()])
+		if on := in.Directory.Cluster(d.ClusterID); d.Placed {
+			x.recorded(histories[d.ClusterID][d.Release.Release()], on.State.Namespaced)
 		}
 		deployments = append(deployments, x)
 	}
-	notes := render(deployments, in.Renderings)
+	notes := render(deployments, in.Renderings, in.Directory)
 	out := Index(in.Directory, deployments)
 	out.Notes = notes
 	for _, before := range in.Removals {
 		x := *before
-		x.Shared = out.shared(x.On, &x.Losses, x.Record)
+		x.Shared = out.shared(x.ClusterID, &x.Losses, x.Record)
 		out.Removals = append(out.Removals, &x)
 	}
 	return out
@@ -71,8 +70,15 @@ func Resolve(in Input) *DesiredState {
 
 // Index returns the desired state of bundle deployments whose desired objects are known.
 func Index(in *directory.Directory, deployments []*BundleDeployment) *DesiredState {
-	out := &DesiredState{Directory: in, Deployments: deployments, claims: desired.NewClaims(objectsInOrder, inOrder)}
-	all := slices.DeleteFunc(slices.Clone(deployments), func(d *BundleDeployment) bool { return d.On == nil })
+	out := &DesiredState{Directory: in, Deployments: deployments, byID: map[object.DeploymentID]*BundleDeployment{},
+		claims: desired.NewClaims(objectsInOrder, inOrder)}
+	var all []*BundleDeployment
+	for _, d := range deployments {
+		out.byID[d.ID()] = d
+		if d.Placed {
+			all = append(all, d)
+		}
+	}
 	for _, d := range in.LeftoverSets {
 		all = append(all, &BundleDeployment{Deployment: *d})
 	}
@@ -99,9 +105,9 @@ func (s *DesiredState) WithEvidence(e map[object.DeploymentID]ownership.Evidence
 // memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them,
 // and those of a release with a newer revision, because they are compared with it. The caller must not use the
 // manifests of the same cluster concurrently.
-func (s *DesiredState) DropManifests(c *directory.Cluster) {
+func (s *DesiredState) DropManifests(c object.ClusterID) {
 	for _, d := range s.Deployments {
-		if d.On == c {
+		if d.IsOn(c) {
 			d.DropManifests()
 		}
 	}
@@ -110,28 +116,31 @@ func (s *DesiredState) DropManifests(c *directory.Cluster) {
 // DropManifests drops the JSON of the desired objects, unless something else needs it.
 func (d *BundleDeployment) DropManifests() {
 	for _, o := range d.Claimed() {
-		o.DropManifest()
+		d.DropManifest(o)
 	}
 }
 
 // DropManifest drops the JSON of a desired object, unless something else needs it.
-func (o *Object) DropManifest() {
-	diff := o.Deployment.Options().Diff
-	rules := diff != nil && len(diff.ComparePatches) > 0
-	if !rules && o.Deployment.Next == nil {
+func (d *BundleDeployment) DropManifest(o *Object) {
+	if len(d.ComparePatches()) == 0 && d.Next == nil {
 		o.Raw = nil
 	}
 }
 
-// On returns what is desired on a cluster.
-func (s *DesiredState) On(c *directory.Cluster) OnCluster { return OnCluster{c, s.claims, s.evidence} }
+// On returns what is desired on a cluster that is read.
+func (s *DesiredState) On(id object.ClusterID) OnCluster {
+	return OnCluster{s.Cluster(id), s.byID, s.claims, s.evidence}
+}
+
+// Deployment returns a bundle deployment; nil if it does not exist.
+func (s *DesiredState) Deployment(id object.DeploymentID) *BundleDeployment { return s.byID[id] }
 
 // shared returns those of the deleted objects that other releases desire.
-func (s *DesiredState) shared(on *directory.Cluster, l *Losses, rec *state.Record) []*Object {
+func (s *DesiredState) shared(on object.ClusterID, l *Losses, rec *state.Record) []*Object {
 	var out []*Object
 	for _, ref := range l.Deletes {
 		for _, o := range s.On(on).Of(ref.Key()) {
-			if o.Deployment.Release.Release() != rec.Release() {
+			if s.Deployment(o.Deployment).Release.Release() != rec.Release() {
 				out = append(out, o)
 			}
 		}
@@ -141,13 +150,9 @@ func (s *DesiredState) shared(on *directory.Cluster, l *Losses, rec *state.Recor
 
 // Select returns bundle deployments by their identity.
 func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
-	byID := map[object.DeploymentID]*BundleDeployment{}
-	for _, d := range s.Deployments {
-		byID[d.ID()] = d
-	}
 	out := make([]*BundleDeployment, len(ids))
 	for i, id := range ids {
-		out[i] = byID[id]
+		out[i] = s.byID[id]
 	}
 	return out
 }

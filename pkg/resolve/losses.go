@@ -147,7 +147,6 @@ func claimTemplates(o *Object) (StatefulSet, bool) {
 
 // objectsOf returns the distinct objects of a record.
 func objectsOf(c *directory.Cluster, rec *state.Record) []*Object {
-	d := &BundleDeployment{Deployment: directory.Deployment{Name: rec.BundleID, Release: rec.Name, On: c}}
-	out, _ := distinct(d, rec.Namespace, rec.Objects)
+	out, _ := new(BundleDeployment).distinct(rec.Namespace, rec.Objects, c.State.Namespaced)
 	return out
 }

@@ -17,9 +17,13 @@ import (
 // OnCluster is what is desired on one cluster.
 type OnCluster struct {
 	*directory.Cluster
-	claims   *desired.Claims[*Object, *BundleDeployment]
-	evidence map[object.DeploymentID]ownership.Evidence
+	deployments map[object.DeploymentID]*BundleDeployment
+	claims      *desired.Claims[*Object, *BundleDeployment]
+	evidence    map[object.DeploymentID]ownership.Evidence
 }
+
+// Deployment returns a bundle deployment; nil if it does not exist.
+func (c OnCluster) Deployment(id object.DeploymentID) *BundleDeployment { return c.deployments[id] }
 
 // Of returns the desired objects with an identity, ordered by bundle deployment, also those of release records that are
 // not confirmed.
@@ -31,7 +35,7 @@ func (c OnCluster) Of(key object.Key) []*Object {
 // object that several bundle deployments desire is contested.
 func (c OnCluster) Confirmed(key object.Key) []*Object {
 	return slices.DeleteFunc(slices.Clone(c.Of(key)), func(o *Object) bool {
-		return !c.evidenceOf(o.Deployment).Confirms(key)
+		return !c.evidenceOf(c.Deployment(o.Deployment)).Confirms(key)
 	})
 }
 
@@ -65,8 +69,8 @@ func (c OnCluster) Kinds() map[schema.GroupKind]bool { return c.claims.Kinds(c.I
 func (c OnCluster) Owners(d *directory.Deployment, key object.Key, have ownership.Metadata) ownership.Result {
 	claim := ownership.Claim{Object: key, Have: have, Bundle: d.AsOwner()}
 	for _, o := range c.Confirmed(key) {
-		if o.Deployment.ID() != d.ID() {
-			claim.DesiredBy = append(claim.DesiredBy, o.Deployment.AsOwner())
+		if o.Deployment != d.ID() {
+			claim.DesiredBy = append(claim.DesiredBy, c.Deployment(o.Deployment).AsOwner())
 		}
 	}
 	return ownership.Evaluate(c, claim)

@@ -378,7 +378,7 @@ func TestOwnerOf(t *testing.T) {
 		"x").
 		record("web/alone:1", "deployed", "alone", "a-system", "y")
 	s := w.build()
-	c := s.On(s.Clusters[0])
+	c := s.On(s.Clusters[0].ID)
 	for _, tc := range []struct {
 		metadata ownership.Metadata
 		owner    string // "" without an owner

@@ -15,20 +15,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Recorded returns the desired objects of a bundle deployment in the record of its release. history are the revisions
-// of the release.
-func Recorded(d *directory.Deployment, history []*state.Record) []*Object {
+// namespaced reports whether a kind has namespaces.
+type namespaced = func(schema.GroupVersionKind) bool
+
+// Recorded returns the desired objects of a bundle deployment in the record of its release. c is the state of its
+// cluster, history are the revisions of the release.
+func Recorded(d *directory.Deployment, c *state.Cluster, history []*state.Record) []*Object {
 	x := &BundleDeployment{Deployment: *d}
-	x.recorded(history)
+	x.recorded(history, c.Namespaced)
 	return x.Desired
 }
 
 // Restore sets the manifests of the desired objects that DropManifests dropped, from the record of their release. It
 // returns false if the record has not all of them.
-func (d *BundleDeployment) Restore(rec *state.Record) bool {
+func (d *BundleDeployment) Restore(rec *state.Record, namespaced namespaced) bool {
 	manifests := map[object.Key][]byte{}
 	for _, o := range rec.Objects {
-		manifests[newObject(o, rec.Namespace, d.On.State.Namespaced).Key()] = o.Raw
+		manifests[newObject(o, rec.Namespace, namespaced).Key()] = o.Raw
 	}
 	for _, o := range d.Claimed() {
 		if o.Raw == nil {
@@ -39,11 +42,11 @@ func (d *BundleDeployment) Restore(rec *state.Record) bool {
 }
 
 // recorded sets the desired objects from the record of the release, if there is no problem with it.
-func (d *BundleDeployment) recorded(history []*state.Record) {
+func (d *BundleDeployment) recorded(history []*state.Record, namespaced namespaced) {
 	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })
 	if i < 0 && len(history) > 0 {
 		for _, o := range history[len(history)-1].Objects {
-			d.Newest = append(d.Newest, newObject(o, d.Release.Namespace, d.On.State.Namespaced).Ref)
+			d.Newest = append(d.Newest, newObject(o, d.Release.Namespace, namespaced).Ref)
 		}
 	}
 	if i < 0 || d.Problem != "" {
@@ -51,11 +54,11 @@ func (d *BundleDeployment) recorded(history []*state.Record) {
 	}
 	rec := history[i]
 	d.From = FromRelease
-	d.Desired, d.OtherVersions = distinct(d, d.Release.Namespace, rec.Objects)
+	d.Desired, d.OtherVersions = d.distinct(d.Release.Namespace, rec.Objects, namespaced)
 	d.Earlier, d.Hooks = map[KindName]bool{}, map[KindName]bool{}
 	d.earlier(history[:i])
 	if i < len(history)-1 {
-		d.Next = d.manifests(history[len(history)-1])
+		d.Next = manifests(history[len(history)-1], namespaced)
 	}
 	for _, h := range rec.Hooks {
 		d.Hooks[KindName{h.Kind, h.Name}] = true
@@ -63,13 +66,13 @@ func (d *BundleDeployment) recorded(history []*state.Record) {
 }
 
 // manifests returns the hashes of the manifests of a record; nil if they are not known.
-func (d *BundleDeployment) manifests(rec *state.Record) map[object.Key][sha256.Size]byte {
+func manifests(rec *state.Record, namespaced namespaced) map[object.Key][sha256.Size]byte {
 	if rec.Damaged != "" || rec.ManifestError != nil || rec.Skipped {
 		return nil
 	}
 	out := map[object.Key][sha256.Size]byte{}
 	for _, o := range rec.Objects {
-		x := newObject(o, rec.Namespace, d.On.State.Namespaced)
+		x := newObject(o, rec.Namespace, namespaced)
 		out[x.Key()] = sha256.Sum256(x.Raw)
 	}
 	return out
@@ -96,12 +99,13 @@ func (d *BundleDeployment) earlier(before []*state.Record) {
 
 // distinct returns the objects of a manifest without duplicates, of which the last one counts. namespace is the default
 // namespace. otherVersions is true if duplicates are in different versions of a kind.
-func distinct(d *BundleDeployment, namespace string, objects []release.Object) (out []*Object, otherVersions bool) {
-	at := map[object.Key]int{}
+func (d *BundleDeployment) distinct(namespace string, objects []release.Object, namespaced namespaced) (out []*Object,
+	otherVersions bool) {
+	id, at := d.ID(), map[object.Key]int{}
 	d.Twice = nil
 	for _, o := range objects {
-		x := newObject(o, namespace, d.On.State.Namespaced)
-		x.Deployment = d
+		x := newObject(o, namespace, namespaced)
+		x.Deployment = id
 		i, known := at[x.Key()]
 		if known {
 			if out[i].APIVersion == x.APIVersion && !bytes.Equal(out[i].Raw, x.Raw) {
@@ -119,7 +123,7 @@ func distinct(d *BundleDeployment, namespace string, objects []release.Object) (
 }
 
 // newObject returns an object of a manifest with its namespace. namespace is the default namespace.
-func newObject(o release.Object, namespace string, namespaced func(schema.GroupVersionKind) bool) *Object {
+func newObject(o release.Object, namespace string, namespaced namespaced) *Object {
 	x := &Object{Ref: o.Ref, Raw: o.Raw, Namespaced: namespaced(o.GroupVersionKind()), Document: o.Document,
 		Alone: o.Alone}
 	switch {

@@ -18,8 +18,8 @@ import (
 
 // Removal is a Helm release that the garbage collection of an agent uninstalls (docs/fleet-behavior.md, 1.6 and 1.9).
 type Removal struct {
-	// On is the cluster of the release.
-	On *directory.Cluster
+	// ClusterID is the cluster of the release.
+	ClusterID object.ClusterID
 	// Record is the newest record of the release, which decides, without its objects.
 	Record *state.Record
 	// Watched is the namespace of the BundleDeployments of the agent.
@@ -184,7 +184,7 @@ func (c *collector) agentSeen(namespace string) bool {
 // removal returns the removal of the release of a record; nil if it is not removed, or if that is not known. d is its
 // bundle deployment, nil if the BundleDeployment does not exist.
 func (c *collector) removal(rec *state.Record, d *directory.Deployment) *Removal {
-	x := &Removal{On: c.on, Record: rec.Identity(), Watched: c.watched(rec)}
+	x := &Removal{ClusterID: c.on.ID, Record: rec.Identity(), Watched: c.watched(rec)}
 	if d == nil {
 		return x
 	}

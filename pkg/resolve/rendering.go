@@ -15,14 +15,14 @@ import (
 
 // render replaces the desired objects of bundle deployments by those of their rendered bundles, and returns notes for
 // the reader.
-func render(deployments []*BundleDeployment, renderings []*Rendering) (notes []string) {
+func render(deployments []*BundleDeployment, renderings []*Rendering, in *directory.Directory) (notes []string) {
 	byID := map[object.DeploymentID]*BundleDeployment{}
 	for _, d := range deployments {
 		byID[d.ID()] = d
 	}
 	for _, x := range renderings {
 		if d := byID[x.Deployment]; d != nil {
-			notes = append(notes, d.render(x)...)
+			notes = append(notes, d.render(x, in.Cluster(d.ClusterID))...)
 		}
 	}
 	return notes
@@ -34,7 +34,7 @@ func (d *BundleDeployment) Unmasked() bool { return d.From != FromRelease && !d.
 
 // render replaces the desired objects of the bundle deployment, and returns notes for the reader. The objects of its
 // release record are kept in Recorded.
-func (d *BundleDeployment) render(x *Rendering) (notes []string) {
+func (d *BundleDeployment) render(x *Rendering, on *directory.Cluster) (notes []string) {
 	d.Rendering = *x
 	if d.BD == nil && d.Release.Name == "" && d.Scope.Evidence == "" {
 		notes = append(notes, fmt.Sprintf("the set id of bundle %s is computed without a scope: "+
@@ -52,7 +52,7 @@ func (d *BundleDeployment) render(x *Rendering) (notes []string) {
 		}
 	}
 	if len(x.Objects) > 0 || len(x.Unresolved) == 0 {
-		d.replace(x)
+		d.replace(x, on.State.Namespaced)
 		return notes
 	}
 	if !x.CompetitorOnly {
@@ -90,7 +90,7 @@ func (d *BundleDeployment) refuse(x *Rendering) (notes []string) {
 	return notes
 }
 
-func (d *BundleDeployment) replace(x *Rendering) {
+func (d *BundleDeployment) replace(x *Rendering, namespaced namespaced) {
 	d.Recorded = map[object.Key][]byte{}
 	if d.Earlier == nil {
 		d.Earlier = map[KindName]bool{}
@@ -109,9 +109,9 @@ func (d *BundleDeployment) replace(x *Rendering) {
 		d.Release = release.Name{Namespace: x.ReleaseNamespace, Name: x.ReleaseName}
 	}
 	d.Ownership = ownership.Desired(d.Ownership.SetID, x.ReleaseName, x.ReleaseNamespace)
-	d.Desired, d.OtherVersions = distinct(d, x.ReleaseNamespace, x.Objects)
+	d.Desired, d.OtherVersions = d.distinct(x.ReleaseNamespace, x.Objects, namespaced)
 	for _, o := range x.Replaced {
-		d.Replaced = append(d.Replaced, newObject(o, x.ReleaseNamespace, d.On.State.Namespaced))
+		d.Replaced = append(d.Replaced, newObject(o, x.ReleaseNamespace, namespaced))
 	}
 	for _, o := range d.Desired {
 		for rendered, pointers := range x.Unstable {

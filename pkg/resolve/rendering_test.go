@@ -46,7 +46,7 @@ func TestRender(t *testing.T) {
 	}
 	for name, want := range map[string]int{"kept": 1, "added": 1, "dropped": 0, "shared": 1} {
 		key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}.Key()
-		if got := len(s.On(s.Clusters[0]).Of(key)); got != want {
+		if got := len(s.On(s.Clusters[0].ID).Of(key)); got != want {
 			t.Errorf("%d deployments desire %s, want %d", got, name, want)
 		}
 	}

@@ -26,7 +26,7 @@ func TestDesired(t *testing.T) {
 	d := s.Deployments[0]
 	var got []string
 	for i, want := range d.Desired {
-		if want.Index != i || want.Deployment != d {
+		if want.Index != i || want.Deployment != d.ID() {
 			t.Errorf("%s has index %d at %d", want.Key(), want.Index, i)
 		}
 		got = append(got, want.Key().String())
@@ -49,8 +49,8 @@ func TestDesired(t *testing.T) {
 		t.Errorf("record problems %+v", d.RecordProblems)
 	}
 	key := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "theme"}.Key()
-	if len(s.On(s.Clusters[0]).Of(key)) != 1 {
-		t.Errorf("%d deployments desire it", len(s.On(s.Clusters[0]).Of(key)))
+	if len(s.On(s.Clusters[0].ID).Of(key)) != 1 {
+		t.Errorf("%d deployments desire it", len(s.On(s.Clusters[0].ID).Of(key)))
 	}
 }
 

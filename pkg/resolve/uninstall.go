@@ -55,7 +55,7 @@ func (s *DesiredState) Uninstalls(clusters []*state.Cluster,
 		u := uninstaller{on: c, state: clusters[i], histories: clusters[i].Histories()}
 		byOwner := u.byOwner()
 		for _, d := range s.Deployments {
-			if d.On == c && selected(d) {
+			if d.IsOn(c.ID) && selected(d) {
 				out[d.ID()] = s.uninstalls(&u, byOwner[u.ownerOf(d)])
 			}
 		}
@@ -68,7 +68,7 @@ func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) [
 	var out []*Uninstall
 	for _, history := range histories {
 		x := u.uninstall(history)
-		x.Shared = s.shared(u.on, &x.Losses, x.Record)
+		x.Shared = s.shared(u.on.ID, &x.Losses, x.Record)
 		out = append(out, x)
 	}
 	slices.SortFunc(out, func(x, y *Uninstall) int { return byName(x.Record, y.Record) })
@@ -160,14 +160,15 @@ func (u *uninstaller) spared(rec *state.Record) (Spared, directory.Problem) {
 
 // UninstallUnknown returns the reason why it is not known which releases of a bundle deployment are removed, if none
 // was found. Both are empty if there are none.
-func (d *BundleDeployment) UninstallUnknown() (directory.Problem, string) {
+func (s *DesiredState) UninstallUnknown(d *BundleDeployment) (directory.Problem, string) {
+	on := s.Cluster(d.ClusterID)
 	switch {
-	case d.On == nil:
+	case !d.Placed:
 		return cmp.Or(d.Problem, directory.ClusterNotRead), d.Detail
 	case d.Problem != "" && d.Problem != directory.NoReleaseRecord:
 		return d.Problem, d.Detail
-	case d.On.State.Captured && d.Release.Name != "":
+	case on.State.Captured && d.Release.Name != "":
 		return directory.RecordNotCaptured, "the record of its release is not in the snapshot"
 	}
-	return directory.RecordsProblem(d.On.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
+	return directory.RecordsProblem(on.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
 }

@@ -170,7 +170,7 @@ func TestUninstalls(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("releases (-want +got):\n%s", diff)
 			}
-			if problem, detail := d.UninstallUnknown(); problem != tc.unknown || (problem != "") != (detail != "") {
+			if problem, detail := out.UninstallUnknown(d); problem != tc.unknown || (problem != "") != (detail != "") {
 				t.Errorf("unknown: %q, %q, want %q", problem, detail, tc.unknown)
 			}
 		})

@@ -123,5 +123,5 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 // onlyClaimed reports whether nothing confirms the release record that desires an object, and another bundle desires
 // it.
 func (x *explainer) onlyClaimed(e *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	return o.Reason == evaluate.Unconfirmed && len(x.in.Result.Desired.On(e.On).Confirmed(o.Key())) > 0
+	return o.Reason == evaluate.Unconfirmed && len(x.in.Result.Desired.On(e.ClusterID).Confirmed(o.Key())) > 0
 }

@@ -131,7 +131,7 @@ func (b builder) deployments(r *report.Audit) []*Deployment {
 // deployment makes the copy of a bundle deployment. steps are why it is not applied.
 func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeployment,
 	steps []check.Step) *Deployment {
-	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: watchedNamespace(d), Name: text(d.Name),
+	out := &Deployment{ID: unique.Make(d.ID()).Value(), Namespace: b.watchedNamespace(d), Name: text(d.Name),
 		Exists: d.BD != nil, Cluster: text(d.Cluster), Bundle: text(d.Bundle), GitRepo: text(d.GitRepo),
 		HelmOp: text(d.HelmOp),
 		State:  r.State, Reason: r.Reason, Read: !r.WithoutResult(), Counts: r.Counts, Reported: reported(r.Reported),
@@ -158,11 +158,11 @@ func (b builder) deployment(d *evaluate.BundleDeployment, r *report.BundleDeploy
 }
 
 // watchedNamespace is the namespace of the BundleDeployment, also if only the release is known.
-func watchedNamespace(d *evaluate.BundleDeployment) string {
-	if d.Namespace != "" || d.On == nil {
+func (b builder) watchedNamespace(d *evaluate.BundleDeployment) string {
+	if d.Namespace != "" || !d.Placed {
 		return text(d.Namespace)
 	}
-	if watched, known := d.On.Watches(d.Agent); known {
+	if watched, known := b.Desired.Cluster(d.ClusterID).Watches(d.Agent); known {
 		return text(watched)
 	}
 	return text(d.DeploymentNamespace())
@@ -196,7 +196,7 @@ func (b builder) releases(deployments []*Deployment) []*Release {
 	}
 	removed := map[key][]object.Ref{}
 	for _, x := range b.Desired.Removals {
-		removed[key{x.On.ID, x.Record.Release()}] = x.Deletes
+		removed[key{x.ClusterID, x.Record.Release()}] = x.Deletes
 	}
 	var out []*Release
 	for _, c := range b.Desired.Clusters {

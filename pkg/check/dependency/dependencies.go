@@ -94,7 +94,7 @@ func (x *Index) selected(d *directory.Deployment, selector labels.Selector,
 		}
 	}
 	for _, b := range siblings {
-		switch isNew := b.BD == nil && b.On == d.On; {
+		switch isNew := b.BD == nil && b.IsOn(d.ClusterID); {
 		case !isNew || !selector.Matches(labels.Set(b.BundleLabels())):
 		case b.ID() == d.ID():
 			found = append(found, b)
@@ -134,11 +134,7 @@ func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef,
 	} else {
 		byState = accepted(ref, dependency.BD)
 	}
-	version := ""
-	if d.On != nil {
-		version = d.On.AgentVersion(d.DeploymentNamespace())
-	}
-	agent, known := parse(version)
+	agent, known := parse(d.AgentVersion)
 	switch {
 	case byCondition == byState:
 		return byState, true

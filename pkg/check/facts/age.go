@@ -5,9 +5,9 @@ package facts
 import (
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 const (
@@ -40,9 +40,9 @@ func (f *Facts) NewerThan(o v1alpha1.Object, age time.Duration) bool {
 }
 
 // sourceOf returns the source of the objects of a cluster.
-func (f *Facts) sourceOf(c *directory.Cluster) evaluate.ClusterSource {
+func (f *Facts) sourceOf(c object.ClusterID) evaluate.ClusterSource {
 	for _, other := range f.Result.Clusters {
-		if other.On == c {
+		if other.ClusterID == c {
 			return other
 		}
 	}
@@ -51,7 +51,7 @@ func (f *Facts) sourceOf(c *directory.Cluster) evaluate.ClusterSource {
 
 // ReadAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier
 // one of two captures.
-func (f *Facts) ReadAt(c *directory.Cluster) time.Time {
+func (f *Facts) ReadAt(c object.ClusterID) time.Time {
 	if at := f.sourceOf(c).Source.TakenAt; !at.IsZero() && at.Before(f.Result.Now()) {
 		return at
 	}

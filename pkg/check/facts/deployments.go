@@ -78,13 +78,13 @@ func (f *Facts) BlocksHelm(d *directory.Deployment, t directory.RecordProblem) b
 	if t.Status == "uninstalled" {
 		return true
 	}
-	if d.On == nil || !pending(t) {
+	if !d.Placed || !pending(t) {
 		return false
 	}
 	if t.Predecessor || f.InProgress(d, t) {
 		return false
 	}
-	agent, known := fleet.ParseVersion(d.On.AgentVersion(d.Namespace))
+	agent, known := fleet.ParseVersion(d.AgentVersion)
 	if agent.Minor == 14 {
 		return known && agent.Before(14, 4)
 	}
@@ -97,7 +97,7 @@ func (f *Facts) InProgress(d *directory.Deployment, t directory.RecordProblem) b
 	if !pending(t) || t.Since.IsZero() {
 		return false
 	}
-	return f.sourceOf(d.On).Source.Live() && !f.LongAgo(t.Since)
+	return f.sourceOf(d.ClusterID).Source.Live() && !f.LongAgo(t.Since)
 }
 
 func pending(t directory.RecordProblem) bool { return strings.HasPrefix(t.Status, "pending-") }

@@ -37,7 +37,7 @@ func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1a
 		return Explanation{LastApplied, "Fleet reports " + Count(n, "object") + " as modified because of a leftover " +
 			lastAppliedAnnotation + " annotation"}
 	}
-	agent := AgentVersion(d)
+	agent := d.AgentVersion
 	for _, b := range objectBugs {
 		if c, n := claimed(d, actual, b.affects); n > 0 && Alike(c, reported) && b.In(agent) {
 			return OfBug(b.Bug, "the agent's version", agent)

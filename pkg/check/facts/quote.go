@@ -131,7 +131,7 @@ func (f *Facts) SecretsOf(d *directory.Deployment) []secret.Place {
 	if d.BD != nil && ownSecrets(&d.BD.Spec) {
 		out = append(out, secret.Place{Namespace: d.Namespace})
 	}
-	cluster := slices.Index(f.Result.Desired.Clusters, d.On)
+	cluster := f.Result.Desired.IndexOf(d)
 	if cluster >= 0 {
 		namespace := cmp.Or(d.Ownership.ReleaseNamespace, d.Options().ReleaseNamespace())
 		out = append(out, secret.Place{Cluster: cluster, Namespace: namespace})

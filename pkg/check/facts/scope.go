@@ -32,14 +32,14 @@ func (f *Facts) ClusterName(c *directory.Cluster) string {
 	if found := c.FleetClusters(); len(found) > 0 {
 		return found[0]
 	}
-	return f.sourceOf(c).Name
+	return f.sourceOf(c.ID).Name
 }
 
 // ObjectsOn iterates over the desired objects in scope on a cluster.
 func (f *Facts) ObjectsOn(c *directory.Cluster) iter.Seq2[*evaluate.BundleDeployment, *evaluate.Object] {
 	return func(yield func(*evaluate.BundleDeployment, *evaluate.Object) bool) {
 		for _, d := range f.Result.Deployments {
-			if d.On != c {
+			if !d.IsOn(c.ID) {
 				continue
 			}
 			for i := range d.Objects {

@@ -129,14 +129,6 @@ func Corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
 	return d.BD.Spec.CorrectDrift
 }
 
-// AgentVersion is the image tag of the agent of a bundle deployment; empty if it is not known.
-func AgentVersion(d *evaluate.BundleDeployment) string {
-	if d.On == nil {
-		return ""
-	}
-	return d.On.AgentVersion(d.Namespace)
-}
-
 // RepoOf returns the GitRepo or HelmOp of a Bundle. If it has the labels of both, it is of the GitRepo.
 func RepoOf(b *v1alpha1.Bundle) (repo object.Ref, ok bool) {
 	if name := b.Labels[fleet.RepoLabel]; name != "" {

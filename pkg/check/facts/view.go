@@ -86,7 +86,7 @@ func (f *Facts) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceC
 	if f.Result.StatusOnly || d.Problem != "" {
 		return out, false
 	}
-	if d.Disputed || c.Unknown > 0 {
+	if d.Dispute != "" || c.Unknown > 0 {
 		return out, false
 	}
 	return v1alpha1.ResourceCounts{DesiredReady: c.Desired, Ready: c.Ready, Missing: c.Missing + c.Unowned,
@@ -97,7 +97,7 @@ func (f *Facts) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceC
 // that an autoscaler of another bundle scales (docs/fleet-behavior.md, 3.4).
 func (f *Facts) asDesigned(d *evaluate.BundleDeployment, reported, actual v1alpha1.ResourceCounts) bool {
 	c, n := claimed(d, actual, func(o *evaluate.Object) bool { return o.Scaled })
-	return n > 0 && Alike(c, reported) && !fleet.BugReplicas.In(AgentVersion(d))
+	return n > 0 && Alike(c, reported) && !fleet.BugReplicas.In(d.AgentVersion)
 }
 
 // liveState returns the state that Fleet would give a bundle deployment for its live objects. shown is the state that

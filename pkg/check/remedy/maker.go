@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
@@ -24,11 +23,8 @@ type Maker struct {
 
 // On returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not
 // read.
-func (m *Maker) On(c *directory.Cluster) Commands {
-	if c == nil {
-		return m.Commands
-	}
-	if commands, ok := m.ClusterCommands[c.ID]; ok {
+func (m *Maker) On(c object.ClusterID) Commands {
+	if commands, ok := m.ClusterCommands[c]; ok {
 		return commands
 	}
 	return m.Commands
@@ -55,14 +51,14 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 		return out
 	}
 	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
-	if a.On == nil {
+	if a.Workload == "" {
 		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
 	}
 	if a.Stuck.Why != "" && !a.Stuck.Logs {
-		return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" describe pods -l "+fleet.AgentPods,
+		return Run(m.On(a.ClusterID).Kubectl+InNamespace(namespace)+" describe pods -l "+fleet.AgentPods,
 			"shows the state and the events of the pods of the agent")
 	}
-	return Run(m.On(a.On).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
+	return Run(m.On(a.ClusterID).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
 		"shows the log of the agent")
 }
 

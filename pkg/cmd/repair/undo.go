@@ -94,7 +94,7 @@ func (s *session) undoClusters(ctx context.Context) (map[string]repair.UndoClust
 				continue
 			}
 		}
-		out[uid] = repair.UndoCluster{ID: c.ID, Source: src, Client: clients(c.ID), Facts: s.found.Desired.On(c)}
+		out[uid] = repair.UndoCluster{ID: c.ID, Source: src, Client: clients(c.ID), Facts: s.found.Desired.On(c.ID)}
 	}
 	return out, nil
 }
@@ -139,13 +139,11 @@ func writtenAgain(r *evaluate.Result, items []repair.Item) []string {
 		if i.Action != report.ActionRestore {
 			continue
 		}
-		for _, c := range r.Desired.Clusters {
-			if c.ID != i.On {
-				continue
-			}
-			for _, o := range r.Desired.On(c).Confirmed(i.Key()) {
-				desiredBy[o.Deployment.Key()] = true
-			}
+		if r.Desired.Cluster(i.On) == nil {
+			continue
+		}
+		for _, o := range r.Desired.On(i.On).Confirmed(i.Key()) {
+			desiredBy[o.Deployment.String()] = true
 		}
 	}
 	var out []string

@@ -54,7 +54,7 @@ func Impact(ctx context.Context, src source.Source, o audit.Options, names []sou
 	}
 	out := &report.Impact{Head: report.NewHead(report.KindImpact, o.Version, r.Description, r.Directory),
 		Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
-	out.Source.Clusters = report.ClusterSources(r.moreClusters())
+	out.Source.Clusters = report.ClusterSources(r.moreClusters(), r.Desired.Directory)
 	targeting := r.Desired.Targeting()
 	for _, t := range targets {
 		deletion := impact.Evaluate(impact.Input{Desired: r.Desired, Target: t, Uninstalls: uninstalls,
@@ -136,7 +136,7 @@ func (r *reading) affected(ctx context.Context, targets []*impact.Target,
 		}
 		for _, d := range t.Deployments {
 			for _, x := range of[d.ID()] {
-				on := d.On.ID
+				on := d.ClusterID
 				uninstalls[on], others[on] = append(uninstalls[on], x), append(others[on], impact.Copies(d, x)...)
 			}
 		}
@@ -179,7 +179,7 @@ func (r *reading) moreClusters() []evaluate.ClusterSource {
 	for i, c := range r.Desired.Clusters {
 		if i > 0 {
 			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description,
-				On: c})
+				ClusterID: c.ID})
 		}
 	}
 	return out
