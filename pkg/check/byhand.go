@@ -18,11 +18,13 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// refusal is a kind of error of Helm or of an API server, and what has to be done before a deploy can succeed. fix gets
-// the groups of the words; ok is false if it is not known.
+// refusal is a kind of error of Helm or of an API server, and what has to be done before a deploy can succeed.
 type refusal struct {
 	words *regexp.Regexp
-	fix   func(in *Input, d *evaluate.BundleDeployment, groups []string) (fix remedy.Remedy, ok bool)
+	// advice is one sentence, in which $1 is the first group of the words.
+	advice string
+	// fix gets the groups of the words, and then the whole message. It returns none if the fix is not known.
+	fix func(in *Input, d *evaluate.BundleDeployment, groups []string) remedy.Remedy
 }
 
 // objectName is the name of an object in a message. It has no other characters than names of Kubernetes.
@@ -31,51 +33,49 @@ const objectName = `([a-z0-9][a-z0-9.-]{0,252})`
 // fixes are the kinds of errors, the most special one first. What a template reports comes before all of them: the
 // author of a chart chooses its words, which must not lead to another step.
 var fixes = []refusal{
-	{regexp.MustCompile(`execution error at|values don't meet the specifications`),
-		advised("set the values that the message names")},
-	{regexp.MustCompile("invalid cluster scoped object"), func(in *Input, d *evaluate.BundleDeployment,
-		_ []string) (remedy.Remedy, bool) {
-		return in.AllowClusterScoped(d.GitRepo), true
-	}},
-	{regexp.MustCompile(`; (?:(?:[a-z]+|[a-z.]+\.k8s\.io)/)?v\w+, Kind=\w+\): .*` + undeclared + // a built-in kind
-		`|duplicate entries for key`), advised("correct the field that the message names in the bundle")},
-	{regexp.MustCompile(undeclared), func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
-		return updateDefinition(), true
-	}},
-	{regexp.MustCompile(`failed calling webhook "` + objectName + `"`),
-		advised("repair or delete the webhook $1, which the API server cannot call: it refuses each such object " +
-			"until then")},
-	{regexp.MustCompile(`exceeded quota: ` + objectName),
-		advised("raise ResourceQuota $1 of the namespace, or request less")},
-	{conflict, ofConflict},
-	{regexp.MustCompile(`from current release manifest.* no matches for kind`),
-		advised("serve that version of the kind again: Helm must read the objects of the present release before it " +
-			"deploys")},
-	{regexp.MustCompile(`no matches for kind "`),
-		advised("install the definition of the kind before the deploy; if the bundle has it, move it to crds/ of a " +
-			"chart, or to another bundle that dependsOn names")},
-	{regexp.MustCompile(`resource name may not be empty`),
-		advised("give each object of the bundle a name: Helm does not support generateName")},
-	{regexp.MustCompile(`(secrets|configmaps) "` + objectName + `" not found`), ofValuesFrom},
-	{regexp.MustCompile(`service account ` + objectName + `/` + objectName + `: .*not found`), ofServiceAccount},
-	{endingNamespace, func(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
-		return in.showEnding(&d.Deployment, m[1]), true
-	}},
-	{regexp.MustCompile(`chart requires kubeVersion`),
-		advised("deploy a chart that supports the version of the cluster")},
-	{awaited, ofAwaited},
-	{regexp.MustCompile(invalidOwnership), undecided},
-	{refusedObject, ofObject},
+	{words: regexp.MustCompile(`execution error at|values don't meet the specifications`),
+		advice: "set the values that the message names"},
+	{words: regexp.MustCompile("invalid cluster scoped object"), fix: ofClusterScoped},
+	// Of a built-in kind.
+	{words: regexp.MustCompile(`; (?:(?:[a-z]+|[a-z.]+\.k8s\.io)/)?v\w+, Kind=\w+\): .*` + undeclared +
+		`|duplicate entries for key`), advice: "correct the field that the message names in the bundle"},
+	{words: regexp.MustCompile(undeclared),
+		advice: "apply the new definition of the kind by hand: Helm does not update those in crds/ of a chart, and " +
+			"no change of the object helps. In the directory of the chart: kubectl apply --server-side " +
+			"--force-conflicts -f crds/"},
+	{words: regexp.MustCompile(`failed calling webhook "` + objectName + `"`),
+		advice: "repair or delete the webhook $1, which the API server cannot call: it refuses each such object " +
+			"until then"},
+	{words: regexp.MustCompile(`exceeded quota: ` + objectName),
+		advice: "raise ResourceQuota $1 of the namespace, or request less"},
+	{words: conflict, fix: ofConflict},
+	{words: regexp.MustCompile(`from current release manifest.* no matches for kind`),
+		advice: "serve that version of the kind again: Helm must read the objects of the present release before it " +
+			"deploys"},
+	{words: regexp.MustCompile(`no matches for kind "`),
+		advice: "install the definition of the kind before the deploy; if the bundle has it, move it to crds/ of a " +
+			"chart, or to another bundle that dependsOn names"},
+	{words: regexp.MustCompile(`resource name may not be empty`),
+		advice: "give each object of the bundle a name: Helm does not support generateName"},
+	{words: regexp.MustCompile(`(secrets|configmaps) "` + objectName + `" not found`), fix: ofValuesFrom},
+	{words: regexp.MustCompile(`service account ` + objectName + `/` + objectName + `: .*not found`),
+		fix: ofServiceAccount},
+	{words: endingNamespace, fix: ofEnding},
+	{words: regexp.MustCompile(`chart requires kubeVersion`),
+		advice: "deploy a chart that supports the version of the cluster"},
+	{words: awaited, fix: ofAwaited},
+	{words: regexp.MustCompile(invalidOwnership)}, // the owner of the object decides
+	{words: refusedObject, fix: ofObject},
 }
 
 // awaited are the words of Helm about an object that was not ready before its timeout.
 var awaited = regexp.MustCompile(`resource ([A-Z]\w{0,62})/([a-z0-9-]{1,63})/` + objectName + ` not ready`)
 
 // ofAwaited shows the object for which Helm waited.
-func ofAwaited(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+func ofAwaited(in *Input, d *evaluate.BundleDeployment, m []string) remedy.Remedy {
 	r := object.Ref{Kind: m[1], Namespace: m[2], Name: m[3]}
 	return remedy.Run(in.Steps.On(d.ClusterID).Describe(r).Command,
-		"shows why it is not ready: Helm waits for it until helm.timeoutSeconds have passed"), true
+		"shows why it is not ready: Helm waits for it until helm.timeoutSeconds have passed")
 }
 
 // endingNamespace is what an API server answers to the creation of an object in a namespace that is being deleted.
@@ -87,29 +87,30 @@ func (in *Input) showEnding(d *directory.Deployment, namespace string) remedy.Re
 		"shows what keeps the namespace from being deleted: a deploy is refused until it is gone")
 }
 
-// undecided is the fix where the owner of an object decides what has to be done.
-func undecided(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
-	return remedy.Remedy{}, false
+// ofEnding is the fix for a namespace that is being deleted.
+func ofEnding(in *Input, d *evaluate.BundleDeployment, m []string) remedy.Remedy {
+	return in.showEnding(&d.Deployment, m[1])
 }
 
-// advised returns the fix that is one sentence. $1 is the first group of the words.
-func advised(text string) func(*Input, *evaluate.BundleDeployment, []string) (remedy.Remedy, bool) {
-	return func(_ *Input, _ *evaluate.BundleDeployment, groups []string) (remedy.Remedy, bool) {
-		out := text
-		if len(groups) > 1 {
-			out = strings.ReplaceAll(text, "$1", groups[1])
-		}
-		return remedy.Advise("%s", out), true
-	}
+// ofClusterScoped is the fix for an object that has no namespace.
+func ofClusterScoped(in *Input, d *evaluate.BundleDeployment, _ []string) remedy.Remedy {
+	return in.AllowClusterScoped(d.GitRepo)
 }
 
 // ByHand is what has to be done before a deploy of a bundle can succeed that failed with an error of Helm; ok is false
 // if that is not known.
 func (in *Input) ByHand(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, ok bool) {
 	for _, r := range fixes {
-		if m := r.words.FindStringSubmatch(words); m != nil {
-			return r.fix(in, d, append(m, words))
+		m := r.words.FindStringSubmatch(words)
+		switch {
+		case m == nil:
+			continue
+		case r.fix != nil:
+			fix = r.fix(in, d, append(m, words))
+		case r.advice != "":
+			fix = remedy.Advise("%s", strings.ReplaceAll(r.advice, "$1", m[len(m)-1]))
 		}
+		return fix, fix != remedy.Remedy{}
 	}
 	return fix, false
 }
@@ -143,33 +144,33 @@ func takeFields(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, 
 }
 
 // ofConflict is the fix for a field that another manager owns.
-func ofConflict(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+func ofConflict(_ *Input, d *evaluate.BundleDeployment, m []string) remedy.Remedy {
 	if m[1] == fleet.AgentManager { // somebody ran Helm by hand
-		return remedy.Remedy{}, false
+		return remedy.Remedy{}
 	}
 	claims := func(o object.Ref) bool { return o.Kind == "PersistentVolumeClaim" }
 	if slices.ContainsFunc(append(desiredOf(d), d.Newest...), claims) {
-		return remedy.Advise("set the fields to what the bundle states: %q owns them", m[1]), true
+		return remedy.Advise("set the fields to what the bundle states: %q owns them", m[1])
 	}
 	return remedy.Advise("set the fields to what the bundle states, or set helm.force in the fleet.yaml, which takes "+
-		"them from %q", m[1]), true
+		"them from %q", m[1])
 }
 
 // ofServiceAccount is the fix for the ServiceAccount with which a bundle is deployed, if that does not exist. It is in
 // the namespace of the agent. A message about any other one is not believed.
-func ofServiceAccount(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+func ofServiceAccount(in *Input, d *evaluate.BundleDeployment, m []string) remedy.Remedy {
 	if d.BD == nil || m[1] != d.Agent || m[2] != d.BD.Spec.Options.ServiceAccount {
-		return remedy.Remedy{}, false
+		return remedy.Remedy{}
 	}
 	return remedy.Run(in.Steps.On(d.ClusterID).Kubectl+remedy.InNamespace(m[1])+" create serviceaccount "+m[2],
 		"creates the ServiceAccount with which the bundle is deployed; it also needs the rights to deploy its "+
-			"objects"), true
+			"objects")
 }
 
 // ofValuesFrom is the fix for an object that valuesFrom names, and that does not exist.
-func ofValuesFrom(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+func ofValuesFrom(_ *Input, d *evaluate.BundleDeployment, m []string) remedy.Remedy {
 	if d.BD == nil || d.BD.Spec.Options.Helm == nil {
-		return remedy.Remedy{}, false
+		return remedy.Remedy{}
 	}
 	options := &d.BD.Spec.Options
 	for _, v := range options.Helm.ValuesFrom {
@@ -179,32 +180,32 @@ func ofValuesFrom(_ *Input, d *evaluate.BundleDeployment, m []string) (remedy.Re
 		}
 		if key != nil && key.Name == m[2] {
 			return remedy.Advise("create %s %s/%s with the key %s, which valuesFrom names", kind,
-				cmp.Or(key.Namespace, options.ReleaseNamespace()), key.Name, cmp.Or(key.Key, "values.yaml")), true
+				cmp.Or(key.Namespace, options.ReleaseNamespace()), key.Name, cmp.Or(key.Key, "values.yaml"))
 		}
 	}
-	return remedy.Remedy{}, false
+	return remedy.Remedy{}
 }
 
 // ofObject is the fix for an object that an API server refuses because of what the object is now.
-func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) (remedy.Remedy, bool) {
+func ofObject(in *Input, d *evaluate.BundleDeployment, m []string) remedy.Remedy {
 	words := m[len(m)-1]
 	o := refusedBy(d, words)
 	invalid := strings.Contains(words, "nvalid") || strings.Contains(words, duplicate)
 	_, name, kind := nameOf(m)
 	switch {
 	case Immutable(words) && o != nil:
-		return in.Recreate(in.Steps.On(d.ClusterID), *o), true
+		return in.Recreate(in.Steps.On(d.ClusterID), *o)
 	case Immutable(words) && slices.Contains(losesData, kind):
-		return keep(kind + " " + name), true
+		return keep(kind + " " + name)
 	case Immutable(words):
 		return remedy.Advise("delete %s %s, if that loses nothing: a deploy fails in the same way while it exists",
-			kind, name), true
+			kind, name)
 	case invalid && strings.Contains(words, "failed to create resource"):
-		return remedy.Advise("correct the field that the message names in the bundle"), true
+		return remedy.Advise("correct the field that the message names in the bundle")
 	case invalid:
-		return Correct(in.Steps.On(d.ClusterID), o, words), true
+		return Correct(in.Steps.On(d.ClusterID), o, words)
 	}
-	return remedy.Remedy{}, false
+	return remedy.Remedy{}
 }
 
 // Retry makes Fleet try a deploy again that failed, by the condition with its error. After a refused installation, the

@@ -26,13 +26,6 @@ func Immutable(words string) bool { return immutable.MatchString(words) }
 // undeclared are the words with which an API server refuses a field that the definition of a kind does not have.
 const undeclared = "field not declared in schema"
 
-// updateDefinition is what has to be done before such a field can be deployed.
-func updateDefinition() remedy.Remedy {
-	return remedy.Advise("apply the new definition of the kind by hand: Helm does not update those in crds/ of a " +
-		"chart, and no change of the object helps. In the directory of the chart: kubectl apply --server-side " +
-		"--force-conflicts -f crds/")
-}
-
 // duplicate are the words about a list with two elements that are the same.
 const duplicate = "Duplicate value"
 

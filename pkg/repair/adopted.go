@@ -64,6 +64,14 @@ func (ownershipChange) record(i *Item, e *Entry) {
 	e.Before, e.After = i.Before.Values(), i.After.Values()
 }
 
+// maker makes the step of the item.
+func (i *Item) maker() maker {
+	if i.do == nil {
+		return ownershipChange{}
+	}
+	return i.do
+}
+
 // kept returns an error if the server did not keep a write that it accepted. An admission policy may have changed it
 // before it was stored.
 func (i *Item) kept(stored *object.Meta) error {

@@ -20,9 +20,6 @@ import (
 // WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
 const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
 
-// requestTimeout limits one request, so that an interrupted adoption does not wait for a server that no longer answers.
-const requestTimeout = 30 * time.Second
-
 // stepTimeout limits a step of several requests, one of which may wait until an object is gone.
 const stepTimeout = 2 * requestTimeout
 

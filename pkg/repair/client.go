@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -34,6 +35,9 @@ type Clients func(object.ClusterID) Client
 
 // Concurrency is the maximum number of concurrent writes.
 const Concurrency = 8
+
+// requestTimeout limits one request, so that an interrupted adoption does not wait for a server that no longer answers.
+const requestTimeout = 30 * time.Second
 
 // temporary are the kinds of errors after which a retry may succeed.
 var temporary = []func(error) bool{

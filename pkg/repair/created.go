@@ -132,8 +132,6 @@ func onlyCreates(content object.Content) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-func (c *creation) record(*Item, *Entry) {}
-
 func (c *creation) created() string { return c.uid }
 
 // recreation deletes an object, and creates it.

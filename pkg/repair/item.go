@@ -78,6 +78,10 @@ type maker interface {
 	prepare(ctx context.Context, c Client, i *Item) error
 	// try makes the step. It is called again after an error that may be temporary.
 	try(ctx context.Context, c Client, i *Item) error
+}
+
+// recorder is a step that can be undone.
+type recorder interface {
 	// record adds what an undo needs.
 	record(i *Item, e *Entry)
 }
@@ -109,14 +113,6 @@ func newItem(d *evaluate.BundleDeployment, x *evaluate.Object, step remedy.StepK
 		out.UID, out.ResourceVersion = x.Live.UID, x.Live.ResourceVersion
 	}
 	return out
-}
-
-// maker makes the step of the item.
-func (i *Item) maker() maker {
-	if i.do == nil {
-		return ownershipChange{}
-	}
-	return i.do
 }
 
 // refuse makes the item one that is not written.

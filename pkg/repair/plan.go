@@ -80,21 +80,16 @@ func (p *planner) finding(f *check.Finding) {
 	}
 	for n, step := range f.Steps {
 		p.makesWay = step.More() && n+1 < len(f.Steps)
-		switch step.Kind {
-		case remedy.StepAdopt, remedy.StepCreate, remedy.StepRestore, remedy.StepRecreate:
-			if step.Patch == "" {
-				p.object(f, step)
-			} else if p.picks(f.Object) {
-				p.add(p.request(f, step), f.Code)
-			}
-		case remedy.StepRemove, remedy.StepUnblock:
-			if p.picks(f.Object) {
-				p.add(p.removal(f, step), f.Code)
-			}
+		writes := slices.Contains([]remedy.StepKind{remedy.StepAdopt, remedy.StepCreate, remedy.StepRestore,
+			remedy.StepRecreate}, step.Kind)
+		switch {
+		case writes && step.Patch == "":
+			p.object(f, step)
+		case !p.picks(f.Object):
+		case step.Kind == remedy.StepRemove || step.Kind == remedy.StepUnblock:
+			p.add(p.removal(f, step), f.Code)
 		default:
-			if p.picks(f.Object) {
-				p.add(p.request(f, step), f.Code)
-			}
+			p.add(p.request(f, step), f.Code)
 		}
 		if !step.More() {
 			return // the other ways to proceed are alternatives
@@ -226,41 +221,37 @@ func replicasDiffer(x *evaluate.Object) bool {
 	return slices.ContainsFunc(x.Differences, func(d evaluate.Difference) bool { return d.Path == ".spec.replicas" })
 }
 
-// removal plans to delete what is left over.
-func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
-	out := Item{On: p.clusterOf(f, step), do: p.removed(f, step),
-		RepairedObject: report.RepairedObject{Ref: step.Object, Step: step.Kind, Action: actions[step.Kind],
-			BundleDeployment: f.BundleDeployment}}
-	out.Cluster = string(out.On)
+// asked returns the item of a step that writes no desired object.
+func (p *planner) asked(f *check.Finding, step remedy.Step, do maker) Item {
+	on := p.clusterOf(f, step)
+	out := Item{On: on, do: do, RepairedObject: report.RepairedObject{Ref: step.Object, Cluster: string(on),
+		Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
 	if step.Effect != "" {
 		out.Effects = []string{step.Effect}
 	}
-	out.refuse(neverDeleted(step.Object)...)
 	return out
 }
 
-// removed is what a removal deletes.
-func (p *planner) removed(f *check.Finding, step remedy.Step) *removal {
-	out := &removal{secret: step.Object.IsSecret(), key: step.Object.Key()}
+// removal plans to delete what is left over.
+func (p *planner) removal(f *check.Finding, step remedy.Step) Item {
+	do := &removal{secret: step.Object.IsSecret(), key: step.Object.Key()}
 	for _, d := range p.result.Deployments {
 		if step.Downstream && step.Kind == remedy.StepRemove && isOf(f, d) {
-			out.orphanOf = d
+			do.orphanOf = d
 		}
 	}
+	out := p.asked(f, step, do)
+	out.refuse(neverDeleted(step.Object)...)
 	return out
 }
 
 // request plans to ask one of Fleet's controllers or agents, through an object of Fleet.
 func (p *planner) request(f *check.Finding, step remedy.Step) Item {
-	out := Item{On: p.clusterOf(f, step), do: &request{step: step}, RepairedObject: report.RepairedObject{
-		Ref: step.Object, Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
-	out.Cluster = string(out.On)
+	out := p.asked(f, step, &request{step: step})
 	switch {
 	case step.Kind == remedy.StepRestore:
 		out.Effects = f.Evidence
-	case step.Effect != "":
-		out.Effects = []string{step.Effect}
-	case step.Kind == remedy.StepDeploy:
+	case step.Effect == "" && step.Kind == remedy.StepDeploy:
 		out.Effects = append(p.unread(f), p.agent(f)...)
 	}
 	return out

@@ -59,8 +59,6 @@ func (r *reversal) try(ctx context.Context, c Client, i *Item) error {
 	return err
 }
 
-func (r *reversal) record(*Item, *Entry) {}
-
 // doneIf returns nil if nothing is left to undo.
 func doneIf(err error) error {
 	if errors.Is(err, errUndone) {
@@ -98,8 +96,6 @@ func (u *uncreation) try(ctx context.Context, c Client, i *Item) error {
 	}
 	return err
 }
-
-func (u *uncreation) record(*Item, *Entry) {}
 
 // revival creates an object as it was before it was deleted, in the place of the one that was created.
 type revival struct {
@@ -149,5 +145,3 @@ func (r *revival) try(ctx context.Context, c Client, i *Item) error {
 	_, err = c.Send(ctx, i.Ref, source.Apply{Method: source.Create, Manager: ownership.FieldManager}, body, false)
 	return err
 }
-
-func (r *revival) record(*Item, *Entry) {}

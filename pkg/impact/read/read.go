@@ -27,9 +27,7 @@ import (
 // not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones, which is nil
 // without any.
 func Impact(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Impact, error) {
-	r := reading{}
-	var err error
-	r.Reading, err = audit.Read(ctx, src, o)
+	r, err := audit.Read(ctx, src, o)
 	if err != nil {
 		return nil, err
 	}
@@ -37,54 +35,51 @@ func Impact(ctx context.Context, src source.Source, o audit.Options, names []sou
 		return nil, err
 	}
 	r.Resolve(nil, nil)
-	targets, missing := r.deletions(names)
+	targets, missing := deletions(r, names)
 	if len(targets) == 0 {
 		return nil, missing
 	}
 	affects := affectedBy(targets)
 	uninstalls := r.Desired.Uninstalls(r.States, func(d *resolve.BundleDeployment) bool { return affects[d.ID()] })
 	r.States = nil // release the objects of every revision
-	affected, err := r.affected(ctx, targets, uninstalls)
+	affected, err := affected(ctx, r, targets, uninstalls)
 	if err != nil {
 		return nil, err
 	}
-	reported, err := r.reported(ctx, targets, uninstalls)
+	reported, err := reported(ctx, r, targets, uninstalls)
 	if err != nil {
 		return nil, err
 	}
 	out := &report.Impact{Head: report.NewHead(report.KindImpact, o.Version, r.Description, r.Directory),
 		Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
-	out.Source.Clusters = report.ClusterSources(r.moreClusters(), r.Desired.Directory)
+	out.Source.Clusters = report.ClusterSources(moreClusters(r), r.Desired.Directory)
 	targeting := r.Desired.Targeting()
 	for _, t := range targets {
 		deletion := impact.Evaluate(impact.Input{Desired: r.Desired, Target: t, Uninstalls: uninstalls,
 			Targeting: targeting, Affected: affected, Reported: reported})
-		deletion.Unread = r.unreadOf(t)
+		deletion.Unread = unreadOf(r, t)
 		out.Deletions = append(out.Deletions, deletion)
 	}
 	out.Complete()
 	return out, missing
 }
 
-// reading is the data that deletions need.
-type reading struct{ *audit.Reading }
-
 // deletions finds the objects that are deleted. The error has one error for each name that is not found.
-func (r *reading) deletions(names []source.Named) ([]*impact.Target, error) {
+func deletions(r *audit.Reading, names []source.Named) ([]*impact.Target, error) {
 	var out []*impact.Target
 	var missing []error
 	for _, n := range names {
 		kind, _ := evaluate.TargetKind(n.Kind)
 		found := impact.Find(r.Desired, kind, n.Namespace, n.Name)
 		if out = append(out, found...); len(found) == 0 {
-			missing = append(missing, r.noDeletion(n, kind))
+			missing = append(missing, noDeletion(r, n, kind))
 		}
 	}
 	return out, evaluate.Join(missing)
 }
 
 // noDeletion is the error that no object of a kind of Fleet has a name.
-func (r *reading) noDeletion(n source.Named, kind string) error {
+func noDeletion(r *audit.Reading, n source.Named, kind string) error {
 	absent := []source.Reason{source.NotInSnapshot, source.KindNotServed}
 	if unread, all := r.Desired.Coverage[kind].Of(n.Namespace); !all && !slices.Contains(absent, unread.Reason) {
 		return fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail)
@@ -94,7 +89,7 @@ func (r *reading) noDeletion(n source.Named, kind string) error {
 }
 
 // unreadOf says which objects of Fleet could not be read that may be deleted with a target; empty if there are none.
-func (r *reading) unreadOf(t *impact.Target) string {
+func unreadOf(r *audit.Reading, t *impact.Target) string {
 	kinds := []string{state.BundleDeployment}
 	within := func(kind string) []string { return r.Desired.InWorkspace(kind, t.Namespace) }
 	switch t.Kind {
@@ -126,7 +121,7 @@ func affectedBy(targets []*impact.Target) map[object.DeploymentID]bool {
 }
 
 // affected reads the live objects of each cluster that the deletions affect.
-func (r *reading) affected(ctx context.Context, targets []*impact.Target,
+func affected(ctx context.Context, r *audit.Reading, targets []*impact.Target,
 	of map[object.DeploymentID][]*resolve.Uninstall) (map[object.ClusterID]*state.Affected, error) {
 	uninstalls, others := map[object.ClusterID][]*resolve.Uninstall{}, map[object.ClusterID][]object.Ref{}
 	for _, t := range targets {
@@ -158,7 +153,7 @@ func (r *reading) affected(ctx context.Context, targets []*impact.Target,
 }
 
 // reported reads what the statuses of bundle deployments list whose releases are not known.
-func (r *reading) reported(ctx context.Context, targets []*impact.Target,
+func reported(ctx context.Context, r *audit.Reading, targets []*impact.Target,
 	uninstalls map[object.DeploymentID][]*resolve.Uninstall) (map[string]*state.Reported, error) {
 	unknown := func(x *resolve.Uninstall) bool { return x.Problem != "" }
 	wanted, namespaces := map[string]bool{}, map[string]bool{}
@@ -174,7 +169,7 @@ func (r *reading) reported(ctx context.Context, targets []*impact.Target,
 }
 
 // moreClusters returns the clusters that were read in addition to the source.
-func (r *reading) moreClusters() []evaluate.ClusterSource {
+func moreClusters(r *audit.Reading) []evaluate.ClusterSource {
 	var out []evaluate.ClusterSource
 	for i, c := range r.Desired.Clusters {
 		if i > 0 {
