@@ -15,8 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -119,34 +118,34 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		in     string // a case file
 		status int
 	}{
-		{args: "audit --snapshot testdata/sick", status: exit.Found},
-		{args: "audit --snapshot testdata/clean", status: exit.OK},
-		{args: "audit --snapshot testdata/drift", status: exit.Found},
-		{args: "adopt --snapshot testdata/sick", status: exit.Found},
-		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: exit.OK},
-		{args: "repair --snapshot testdata/sick --allow=deploy,recreate,delete", status: exit.Found},
-		{args: "repair --snapshot - --code=FD101,FD104", in: "testdata/cases/autoscalers.yaml", status: exit.Found},
-		{args: "repair --snapshot -", in: "testdata/cases/content-superseded.yaml", status: exit.Found},
+		{args: "audit --snapshot testdata/sick", status: cli.ExitFound},
+		{args: "audit --snapshot testdata/clean", status: cli.ExitOK},
+		{args: "audit --snapshot testdata/drift", status: cli.ExitFound},
+		{args: "adopt --snapshot testdata/sick", status: cli.ExitFound},
+		{args: "adopt --snapshot testdata/sick --policy=unmarked deployment/frontend", status: cli.ExitOK},
+		{args: "repair --snapshot testdata/sick --allow=deploy,recreate,delete", status: cli.ExitFound},
+		{args: "repair --snapshot - --code=FD101,FD104", in: "testdata/cases/autoscalers.yaml", status: cli.ExitFound},
+		{args: "repair --snapshot -", in: "testdata/cases/content-superseded.yaml", status: cli.ExitFound},
 		{args: "owner --snapshot testdata/sick deployment/frontend service/edge clusterrole/edge-reader",
-			status: exit.OK},
-		{args: "agents --snapshot testdata/sick", status: exit.Failed},
-		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: exit.Found},
-		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: exit.Found},
-		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: exit.OK},
-		{args: "why --snapshot testdata/sick cluster/local gitrepo/guestbook", status: exit.Found},
-		{args: "why --snapshot - cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: exit.Found},
+			status: cli.ExitOK},
+		{args: "agents --snapshot testdata/sick", status: cli.ExitFailed},
+		{args: "agents --snapshot -", in: "testdata/cases/agent-heartbeats.yaml", status: cli.ExitFound},
+		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: cli.ExitFound},
+		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: cli.ExitOK},
+		{args: "why --snapshot testdata/sick cluster/local gitrepo/guestbook", status: cli.ExitFound},
+		{args: "why --snapshot - cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: cli.ExitFound},
 		{args: "impact --snapshot testdata/impact/management.yaml gitrepo/platform " +
-			"--cluster-snapshot edge-1=testdata/impact/edge-1.yaml", status: exit.Failed},
-		{args: "impact --snapshot - helmop/db", in: "testdata/impacts/database.yaml", status: exit.OK},
-		{args: "explain", status: exit.OK},
-		{args: "version --client", status: exit.OK},
-		{args: "version --snapshot testdata/sick", status: exit.OK},
-		{args: "explain fd101 NotReady", status: exit.OK},
-		{args: "compare testdata/clean testdata/sick", status: exit.Found},
-		{args: "compare testdata/sick --as-version 0.11", status: exit.Found},
-		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: exit.Found},
-		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: exit.Found},
-		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: exit.Found},
+			"--cluster-snapshot edge-1=testdata/impact/edge-1.yaml", status: cli.ExitFailed},
+		{args: "impact --snapshot - helmop/db", in: "testdata/impacts/database.yaml", status: cli.ExitOK},
+		{args: "explain", status: cli.ExitOK},
+		{args: "version --client", status: cli.ExitOK},
+		{args: "version --snapshot testdata/sick", status: cli.ExitOK},
+		{args: "explain fd101 NotReady", status: cli.ExitOK},
+		{args: "compare testdata/clean testdata/sick", status: cli.ExitFound},
+		{args: "compare testdata/sick --as-version 0.11", status: cli.ExitFound},
+		{args: "preflight --snapshot -", in: "testdata/preflights/install.yaml", status: cli.ExitFound},
+		{args: "preflight --snapshot -", in: "testdata/preflights/upgrade.yaml", status: cli.ExitFound},
+		{args: "preflight --snapshot -", in: "testdata/preflights/refused.yaml", status: cli.ExitFound},
 	} {
 		t.Run(tc.args+tc.in, func(t *testing.T) {
 			streams, _, out, errOut := genericiooptions.NewTestIOStreams()
@@ -154,7 +153,7 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 				streams.In = captured(t, tc.in)
 			}
 			args := strings.Fields("kubectl-fleetdoctor " + tc.args + " -o json")
-			if got := cmd.Main(t.Context(), args, verb.Environment{Streams: streams}); got != tc.status {
+			if got := cmd.Main(t.Context(), args, cli.Environment{Streams: streams}); got != tc.status {
 				t.Fatalf("status %d, want %d: %s", got, tc.status, errOut)
 			}
 			checkSchema(t, out.Bytes())

@@ -127,16 +127,16 @@ func TestSourcesRefuse(t *testing.T) {
 			}},
 		{name: "streams at the root", file: mainPackage + "/main.go",
 			src: head + "package main\n\nimport \"os\"\n\nfunc main() { os.Exit(0) }\n"},
-		{name: "impure imports", file: "pkg/resolve/a.go",
+		{name: "impure imports", file: "pkg/desired/a.go",
 			src: head + "package resolve\n\nimport (\n\t_ \"io\"\n\t_ \"log/slog\"\n\t_ \"net/http\"\n\t_ " +
 				"\"net\"\n\t_ \"net/url\"\n\t_ \"os\"\n" +
 				"\t_ \"k8s.io/klog/v2\"\n)\n",
 			want: []string{
-				"pkg/resolve/a.go:7:2: a pure layer imports log/slog",
-				"pkg/resolve/a.go:8:2: a pure layer imports net/http",
-				"pkg/resolve/a.go:9:2: a pure layer imports net",
-				"pkg/resolve/a.go:11:2: a pure layer imports os",
-				"pkg/resolve/a.go:12:2: a pure layer imports k8s.io/klog/v2",
+				"pkg/desired/a.go:7:2: a pure layer imports log/slog",
+				"pkg/desired/a.go:8:2: a pure layer imports net/http",
+				"pkg/desired/a.go:9:2: a pure layer imports net",
+				"pkg/desired/a.go:11:2: a pure layer imports os",
+				"pkg/desired/a.go:12:2: a pure layer imports k8s.io/klog/v2",
 			}},
 		{name: "a clock as a value, a goroutine", file: "pkg/check/a.go",
 			src: head + "package check\n\nimport clock \"time\"\n\nvar now = clock.Now\n\nfunc run() { go run() }\n",

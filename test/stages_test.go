@@ -16,7 +16,7 @@ import (
 
 // stages are the functions of the stages of an audit. An auditor repeats the last ones for a change.
 var (
-	stages     = []string{".Fleet", "directory.Build", "resolve.Removals", "resolve.Resolve", "evaluate.New"}
+	stages     = []string{".Fleet", "directory.Build", "desired.Removals", "desired.Resolve", "evaluate.New"}
 	lastStages = []string{"evaluate.NewResult", "facts.New", "check.Run", "report.NewAudit"}
 )
 

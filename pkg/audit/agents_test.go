@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -22,7 +22,7 @@ import (
 func agentsOf(t *testing.T, name string, f faulty) *report.Agents {
 	t.Helper()
 	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
-	got, err := agents.Of(t.Context(), f, agents.Options{}, nil)
+	got, err := query.Agents(t.Context(), f, query.AgentsOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestKubeconfigSecrets(t *testing.T) {
 			return d["kind"] == "Cluster" && meta["name"] == "rancher"
 		})
 		src := &counted{faulty: faulty{Source: c.open(t)}, lists: map[string]int{}}
-		got, err := agents.Of(t.Context(), src, agents.Options{}, nil)
+		got, err := query.Agents(t.Context(), src, query.AgentsOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -143,7 +142,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return out, nil // what the user names exists, and has none
 	}
 	_, err = r.options.Scope.Pick(r.Directory) // an empty report is no clean one
-	return out, gaps.OrUnread(err, r.Description)
+	return out, collect.OrUnread(err, r.Description)
 }
 
 // start reads and evaluates everything. If keep is true, the evaluation can be changed later.

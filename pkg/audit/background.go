@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -79,7 +79,7 @@ func (r *Reading) management(ctx context.Context, b *background) {
 		labels, cover, err := r.NamespaceLabels(ctx, f)
 		return func(x *rest) {
 			x.fleet.NamespaceLabels, x.fleet.Coverage[state.Namespace] = labels, cover
-			x.gaps = append(x.gaps, gaps.OfMappings(&x.fleet, r.within)...)
+			x.gaps = append(x.gaps, collect.MappingGaps(&x.fleet, r.within)...)
 		}, err
 	})
 	o := r.options // find changes the scope while the reads run

@@ -8,17 +8,17 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // render returns the bundle deployments that are audited, and those of their bundles that the options request,
 // rendered.
-func (r *Reading) render(ctx context.Context) ([]object.DeploymentID, []*resolve.Rendering, error) {
+func (r *Reading) render(ctx context.Context) ([]object.DeploymentID, []*desired.Rendering, error) {
 	bundles, err := r.bundles()
 	if err != nil {
 		return nil, nil, err
@@ -72,11 +72,11 @@ func (r *Reading) renders(d *directory.Deployment) bool {
 
 // renderingGaps returns the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if it
 // desires an object of a bundle in scope, or if it may desire one, because none of its objects is known.
-func renderingGaps(desired *resolve.DesiredState, scope []*resolve.BundleDeployment) []source.Gap {
+func renderingGaps(wanted *desired.DesiredState, scope []*desired.BundleDeployment) []source.Gap {
 	var out []source.Gap
-	inScope := func(o *resolve.Object) bool { return slices.Contains(scope, desired.Deployment(o.Deployment)) }
-	for _, d := range desired.Deployments {
-		shared := func(o *resolve.Object) bool { return slices.ContainsFunc(desired.On(d.ClusterID).Of(o.Key()), inScope) }
+	inScope := func(o *desired.Object) bool { return slices.Contains(scope, wanted.Deployment(o.Deployment)) }
+	for _, d := range wanted.Deployments {
+		shared := func(o *desired.Object) bool { return slices.ContainsFunc(wanted.On(d.ClusterID).Of(o.Key()), inScope) }
 		x := &d.Rendering
 		inQuestion := len(scope) == 0 || slices.Contains(scope, d)
 		mayShare := x.CompetitorOnly && len(x.Objects) == 0 || slices.ContainsFunc(d.Desired, shared)
@@ -115,14 +115,14 @@ func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
 // evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
 type Standing struct {
 	reading  *Reading
-	scope    []*resolve.BundleDeployment
+	scope    []*desired.BundleDeployment
 	found    []*evaluate.Found
 	rest     *rest
 	clusters []standingCluster
 	// keep is true if the evaluations are kept, changed if they have changed since the last result.
 	keep, changed bool
 	// restored are the bundle deployments whose manifests were read again.
-	restored []*resolve.BundleDeployment
+	restored []*desired.BundleDeployment
 }
 
 // standingCluster is the evaluation of one cluster. current is nil if it is not kept.
@@ -208,7 +208,7 @@ func notPolled(r *evaluate.Result) []string {
 }
 
 // placed returns the bundle deployments without their desired objects.
-func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
+func placed(scope []*desired.BundleDeployment) []*directory.Deployment {
 	var out []*directory.Deployment
 	for _, d := range scope {
 		out = append(out, &d.Deployment)
@@ -217,7 +217,7 @@ func placed(scope []*resolve.BundleDeployment) []*directory.Deployment {
 }
 
 // evaluateCluster reads the live objects of a cluster and evaluates them.
-func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*resolve.BundleDeployment) (standingCluster,
+func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.BundleDeployment) (standingCluster,
 	error) {
 	o, c := r.options, r.Clusters[i]
 	if o.Predict {

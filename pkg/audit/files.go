@@ -10,7 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/placement"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 )
 
@@ -64,7 +63,7 @@ func (r *Reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
 	l := r.options.Files[i]
 	controller := r.controllerVersion(d)
 	keyed := controller == nil || !controller.Before(16, 0)
-	p := placement.Of(r.Directory, l, d, keyed)
+	p := Place(r.Directory, l, d, keyed)
 	refused, gaps := l.Validate(controller, r.Directory.ImageScan)
 	if refused != "" {
 		p.NoTarget, p.Elsewhere = "", nil // no Bundle is made

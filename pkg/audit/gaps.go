@@ -3,9 +3,9 @@
 package audit
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -14,7 +14,7 @@ import (
 // OrUnread joins errors that objects were not found. They name the first gap of a damaged source, which may have lost
 // the objects.
 func (a *Audit) OrUnread(missing []error) error {
-	return gaps.OrUnread(evaluate.Join(missing), a.Source)
+	return collect.OrUnread(evaluate.Join(missing), a.Source)
 }
 
 // stateGaps returns the gaps for the release records of all clusters that could not be read. For a part of the bundle

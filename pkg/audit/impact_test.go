@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/impact/read"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -89,7 +89,7 @@ func expectDeletion(t *testing.T, capture *cases.Capture, arg string, want expec
 	if len(parts) == 3 {
 		named.Namespace = parts[1]
 	}
-	got, err := read.Impact(t.Context(), src, audit.Options{Version: "test"}, []source.Named{named})
+	got, err := query.Impact(t.Context(), src, audit.Options{Version: "test"}, []source.Named{named})
 	if want.Error != "" || err != nil {
 		if err == nil || want.Error == "" || !strings.Contains(err.Error(), want.Error) {
 			t.Errorf("%s: error %v, want %q", arg, err, want.Error)
@@ -220,7 +220,7 @@ func TestImpactOnClusters(t *testing.T) {
 		return []audit.Cluster{clusterOf("one", capture(t, downstreamOf(t, "one")...), nil),
 			clusterOf("two", capture(t, downstreamOf(t, "two")...), nil)}, nil
 	}}
-	got, err := read.Impact(t.Context(), capture(t, managementOf("one", "two", "three")...), o,
+	got, err := query.Impact(t.Context(), capture(t, managementOf("one", "two", "three")...), o,
 		[]source.Named{{Kind: "bundle", Name: "guestbook"}})
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestImpactUnread(t *testing.T) {
 			for _, kind := range tc.lists {
 				f.lists[kind] = forbidden
 			}
-			got, err := read.Impact(t.Context(), f, audit.Options{}, []source.Named{{Kind: "bundle", Name: "db"}})
+			got, err := query.Impact(t.Context(), f, audit.Options{}, []source.Named{{Kind: "bundle", Name: "db"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/owner"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -61,7 +61,7 @@ func TestOwner(t *testing.T) {
 			[]string{"of set", "set of bundle deployment cluster-one/guestbook"}},
 	} {
 		c := readCase(t, casesDir+"/"+tc.of+".yaml")
-		got, err := owner.Of(t.Context(), c.open(t), audit.Options{Version: "test"}, []source.Named{tc.object})
+		got, err := query.Owners(t.Context(), c.open(t), audit.Options{Version: "test"}, []source.Named{tc.object})
 		if err != nil || len(got.Objects) != 1 {
 			t.Errorf("%s of %s: %+v, error %v", tc.object, tc.of, got, err)
 			continue
@@ -164,7 +164,7 @@ func TestOwnerAnswers(t *testing.T) {
 		name, object, _ := strings.Cut(tc.of, " ")
 		parts := strings.Split(object, "/")
 		src := readCase(t, casesDir+"/"+name+".yaml").open(t)
-		got, err := owner.Of(t.Context(), src, audit.Options{Commands: cases.Commands},
+		got, err := query.Owners(t.Context(), src, audit.Options{Commands: cases.Commands},
 			[]source.Named{{Kind: parts[0], Namespace: parts[1], Name: parts[2]}})
 		if err != nil {
 			t.Errorf("%s: %v", tc.of, err)
@@ -196,7 +196,7 @@ func TestOwnerFinds(t *testing.T) {
 		}
 		return out
 	}
-	got, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "svc", Name: "edge"},
+	got, err := query.Owners(t.Context(), sick, audit.Options{}, []source.Named{{Kind: "svc", Name: "edge"},
 		{Kind: "deployments.apps", Namespace: "guestbook", Name: "frontend"}})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestOwnerFinds(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	// A Bundle is an object of Fleet that no bundle owns.
-	got, err = owner.Of(t.Context(), sick, audit.Options{},
+	got, err = query.Owners(t.Context(), sick, audit.Options{},
 		[]source.Named{{Kind: "bundle", Name: "guestbook-guestbook"}})
 	if want := "no bundle owns it, and no bundle that is installed on this cluster desires it"; err != nil ||
 		len(got.Objects) != 1 || got.Objects[0].Verdict != want {
@@ -218,14 +218,14 @@ func TestOwnerFinds(t *testing.T) {
 			"cluster-fleet-local-local-1a3d67d0a899/guestbook-guestbook desires it",
 		{Kind: "svc", Namespace: "guestbook", Name: "edge"}: "svc/guestbook/edge not found",
 	} {
-		if _, err := owner.Of(t.Context(), sick, audit.Options{}, []source.Named{name}); err == nil ||
+		if _, err := query.Owners(t.Context(), sick, audit.Options{}, []source.Named{name}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// Without the permission to read, the error is Forbidden, not "not found".
 	f := faulty{Source: sick, lists: map[string]source.Coverage{"Service": forbidden}}
-	if _, err := owner.Of(t.Context(), f, audit.Options{},
+	if _, err := query.Owners(t.Context(), f, audit.Options{},
 		[]source.Named{{Kind: "svc", Name: "nowhere"}}); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("forbidden: %v", err)
 	}
@@ -241,7 +241,7 @@ func TestOwnerWithoutFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := owner.Of(t.Context(), s, audit.Options{}, []source.Named{{Kind: "cm", Name: "a"}})
+	got, err := query.Owners(t.Context(), s, audit.Options{}, []source.Named{{Kind: "cm", Name: "a"}})
 	if err != nil || len(got.Objects) != 1 || got.Objects[0].Result != report.OwnerUnknown ||
 		!strings.Contains(got.Objects[0].Verdict, "Helm release b/r") {
 		t.Errorf("%+v, error %v", got, err)

@@ -12,12 +12,11 @@ import (
 	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -33,7 +32,7 @@ type Reading struct {
 	States    []*state.Cluster
 	Directory *directory.Directory
 	// Desired is nil before Resolve.
-	Desired *resolve.DesiredState
+	Desired *desired.DesiredState
 	Gaps    []source.Gap
 
 	options Options
@@ -85,7 +84,7 @@ func (r *Reading) readState(ctx context.Context) error {
 	r.Directory = directory.Build(directory.Input{Fleet: r.Management, Clusters: r.States,
 		StatedScope: r.options.AgentScope})
 	r.dropReadGaps()
-	r.Gaps = append(r.Gaps, gaps.OfFleet(r.Management, r.within)...)
+	r.Gaps = append(r.Gaps, collect.FleetGaps(r.Management, r.within)...)
 	for i, c := range r.Directory.Clusters {
 		r.Gaps = append(r.Gaps, r.Clusters[i].unidentified(r.Management, c)...)
 	}
@@ -93,8 +92,8 @@ func (r *Reading) readState(ctx context.Context) error {
 }
 
 // Resolve computes the desired state. It is called once.
-func (r *Reading) Resolve(renderings []*resolve.Rendering, removals []*resolve.Removal) {
-	r.Desired = resolve.Resolve(resolve.Input{
+func (r *Reading) Resolve(renderings []*desired.Rendering, removals []*desired.Removal) {
+	r.Desired = desired.Resolve(desired.Input{
 		Directory: r.Directory, Clusters: r.States, Renderings: renderings, Removals: removals,
 	})
 	r.secrets = append(r.secrets, r.Desired.Secrets()...)
@@ -107,16 +106,16 @@ func (r *Reading) Found() error {
 	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
 		return nil
 	}
-	where := gaps.Place(r.Description)
+	where := collect.PlaceText(r.Description)
 	unread := slices.Concat(r.Gaps, r.stateGaps(nil))
 	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
 	switch {
 	case len(unread) > 0:
-		return gaps.NothingRead(where, unread[0])
+		return collect.NothingRead(where, unread[0])
 	case served && !r.Description.Partial():
 		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
-	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", gaps.ErrNoFleet, where)
+	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", collect.ErrNoFleet, where)
 }
 
 // statedScope returns an error if every running agent contradicts the scope that the user states.
@@ -184,7 +183,7 @@ func (r *Reading) picked() ([]*directory.Deployment, error) {
 		pick = evaluate.Scope.PickAny
 	}
 	picked, err := pick(r.options.Scope, r.Directory)
-	return picked, gaps.OrUnread(err, r.Description)
+	return picked, collect.OrUnread(err, r.Description)
 }
 
 // find finds what the names of the options stand for, adds that to the targets, and returns the bundle deployments in
@@ -201,7 +200,7 @@ func (r *Reading) find(scope []object.DeploymentID) ([]*evaluate.Found, []object
 			return nil, nil, err
 		}
 		if err != nil {
-			return nil, nil, gaps.OrUnread(err, r.Description)
+			return nil, nil, collect.OrUnread(err, r.Description)
 		}
 		all, targets = append(all, found), append(targets, found.Targets...)
 		r.notes = append(r.notes, found.String())

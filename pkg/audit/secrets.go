@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -80,7 +80,7 @@ func (a *Audit) searchSecrets(ctx context.Context, quotes *secret.Quotes) ([]sou
 }
 
 // valuesSecrets are the Secrets ("namespace/name") that valuesFrom of the bundles on a cluster names.
-func valuesSecrets(all []*resolve.BundleDeployment, on object.ClusterID) map[string]bool {
+func valuesSecrets(all []*desired.BundleDeployment, on object.ClusterID) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range all {
 		if d.IsOn(on) {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -151,7 +151,7 @@ func (s *Standing) needsAutoscalers(x *evaluate.Evaluation) bool {
 
 // Due returns the objects that must be evaluated again although no event reports a change of them, and the next time at
 // which there can be more; zero if there is none.
-func (s *Standing) Due(now time.Time) (due []*resolve.Object, next time.Time) {
+func (s *Standing) Due(now time.Time) (due []*desired.Object, next time.Time) {
 	if len(s.clusters) == 0 {
 		return nil, time.Time{}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 )
 
 // TestTargetsPending checks that a deployment which Fleet still has to create is Pending, where FD302 reports nothing,
@@ -28,7 +28,7 @@ func TestTargetsPending(t *testing.T) {
 		"unresolved":    waiting,
 		"deleted":       {},
 	} {
-		got, err := targets.Of(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), targets.Options{},
+		got, err := query.Targets(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), query.TargetsOptions{},
 			[]source.Named{{Name: bundle}})
 		if err != nil {
 			t.Errorf("%s: %v", bundle, err)

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -255,14 +255,14 @@ func TestUnreadFleet(t *testing.T) {
 	t.Run("all objects", func(t *testing.T) {
 		_, err := auditCase(t, "fleet-dump", faulty{lists: map[string]source.Coverage{"BundleDeployment": forbidden,
 			"Cluster": forbidden}})
-		if !errors.Is(err, gaps.ErrNothingRead) {
-			t.Errorf("error %v, want %v", err, gaps.ErrNothingRead)
+		if !errors.Is(err, collect.ErrNothingRead) {
+			t.Errorf("error %v, want %v", err, collect.ErrNothingRead)
 		}
 	})
 	t.Run("no Fleet", func(t *testing.T) {
 		_, err := auditCase(t, "no-fleet", faulty{})
-		if !errors.Is(err, gaps.ErrNoFleet) || !strings.Contains(err.Error(), "https://cluster.example.com") {
-			t.Errorf("error %v, want %v and the server", err, gaps.ErrNoFleet)
+		if !errors.Is(err, collect.ErrNoFleet) || !strings.Contains(err.Error(), "https://cluster.example.com") {
+			t.Errorf("error %v, want %v and the server", err, collect.ErrNoFleet)
 		}
 	})
 	t.Run("Fleet without deployments", func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/watched"
@@ -38,7 +38,7 @@ type Result struct {
 }
 
 // Nothing reports whether the cluster has nothing of Fleet.
-func (r *Result) Nothing() bool { return errors.Is(r.Err, gaps.ErrNoFleet) }
+func (r *Result) Nothing() bool { return errors.Is(r.Err, collect.ErrNoFleet) }
 
 // Options of an Auditor.
 type Options struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 )
 
-// StepKind is the kind of a step. docs/verbs/why.md describes the kinds, and pkg/explain/words.yaml has their meanings.
+// StepKind is the kind of a step. docs/verbs/why.md describes the kinds, and pkg/cmd/words.yaml has their meanings.
 type StepKind string
 
 // The kinds of steps about a bundle deployment that is not applied, in the order in which they are considered: what

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -92,7 +91,7 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 		if hasHooks {
 			s.Evidence = append(s.Evidence, waitsForHooks(pending))
 		}
-	case dependency.SaysItWaits(d.BD):
+	case facts.SaysItWaits(d.BD):
 		s.Message = "its agent reported that it waits for a dependency, but no dependency that was read blocks it " +
 			"now: the agent tries again"
 		s.Evidence = c.in.Facts.Errors(d.BD, "Deployed")

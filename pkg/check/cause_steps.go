@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -25,7 +24,7 @@ import (
 // why shows its steps. It is computed where it is asked for.
 type Causes struct {
 	in           *Input
-	dependencies *dependency.Index
+	dependencies *facts.Dependencies
 	rollout      func(*v1alpha1.Bundle) *progress
 	byKey        map[string]*directory.Deployment
 	byBundle     map[string][]*directory.Deployment
@@ -35,7 +34,7 @@ type Causes struct {
 
 // Causes returns the graph of causes.
 func (in *Input) Causes() *Causes {
-	c := &Causes{in: in, dependencies: dependency.New(in.Result.Desired.Directory), rollout: rollouts(in.Facts),
+	c := &Causes{in: in, dependencies: facts.NewDependencies(in.Result.Desired.Directory), rollout: rollouts(in.Facts),
 		byKey: map[string]*directory.Deployment{}, byBundle: map[string][]*directory.Deployment{},
 		evaluated: map[object.DeploymentID]*evaluate.BundleDeployment{}, stuckBy: in.Stuck()}
 	for _, d := range in.Result.Desired.Directory.Deployments {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -57,10 +57,10 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 		Workloads: map[string]state.Workload{"system": {Version: version}}}
 	clusters := []*state.Cluster{c}
 	found := directory.Build(directory.Input{Fleet: f, Clusters: clusters})
-	desired := resolve.Resolve(resolve.Input{Directory: found, Clusters: clusters})
-	in := New(facts.New(&evaluate.Result{Desired: desired, Whole: true}, &secret.Quotations{}), remedy.Commands{}, nil)
-	i := slices.IndexFunc(desired.Deployments, func(d *resolve.BundleDeployment) bool { return d.BD == bds[0] })
-	chain := in.Causes().Blocked(&desired.Deployments[i].Deployment)
+	wanted := desired.Resolve(desired.Input{Directory: found, Clusters: clusters})
+	in := New(facts.New(&evaluate.Result{Desired: wanted, Whole: true}, &secret.Quotations{}), remedy.Commands{}, nil)
+	i := slices.IndexFunc(wanted.Deployments, func(d *desired.BundleDeployment) bool { return d.BD == bds[0] })
+	chain := in.Causes().Blocked(&wanted.Deployments[i].Deployment)
 	if len(chain) == 0 {
 		return ""
 	}

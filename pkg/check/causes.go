@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -125,7 +124,7 @@ func (c *Causes) notApplied(d *directory.Deployment, seen path) []Step {
 	if steps := c.failed(d, "Installed", "its installation was refused"); steps != nil {
 		return steps
 	}
-	if dependency.SaysItWaits(d.BD) {
+	if facts.SaysItWaits(d.BD) {
 		return nil
 	}
 	return c.failed(d, "Deployed", "its agent could not deploy it")
@@ -146,7 +145,7 @@ func (c *Causes) dependency(d *directory.Deployment, seen path) []Step {
 			return append([]Step{s}, c.absentDependency(d, ref.Name, seen)...)
 		}
 		for _, b := range found {
-			if !dependency.Blocks(d, b, ref) {
+			if !facts.Blocks(d, b, ref) {
 				continue
 			}
 			s := c.stepOn(StepDependency, d, "it waits for its dependency "+b.Name+", which is "+shown(b.BD))

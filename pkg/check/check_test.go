@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -21,7 +22,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -94,11 +94,11 @@ func deployment() *evaluate.BundleDeployment {
 		Release:   release.Name{Namespace: "web", Name: "guestbook", Revision: 1},
 		Ownership: ownership.Desired("default-guestbook", "guestbook", "web"),
 	}
-	return &evaluate.BundleDeployment{BundleDeployment: &resolve.BundleDeployment{Deployment: d}}
+	return &evaluate.BundleDeployment{BundleDeployment: &desired.BundleDeployment{Deployment: d}}
 }
 
 // desiredStateOf is the desired state of bundle deployments on one cluster.
-func desiredStateOf(all ...*resolve.BundleDeployment) *resolve.DesiredState {
+func desiredStateOf(all ...*desired.BundleDeployment) *desired.DesiredState {
 	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
 	if tag := all[0].AgentVersion; tag != "" {
 		on = resolveWithAgent(tag)
@@ -107,13 +107,13 @@ func desiredStateOf(all ...*resolve.BundleDeployment) *resolve.DesiredState {
 	for _, d := range all {
 		in.Deployments = append(in.Deployments, &d.Deployment)
 	}
-	return resolve.Index(in, all)
+	return desired.IndexState(in, all)
 }
 
 // inputOf is the input of one bundle deployment with desired objects in a state.
 func inputOf(d *evaluate.BundleDeployment, in evaluate.State, refs ...object.Ref) *Input {
 	for _, ref := range refs {
-		o := &resolve.Object{Ref: ref, Deployment: d.ID()}
+		o := &desired.Object{Ref: ref, Deployment: d.ID()}
 		d.Objects = append(d.Objects, evaluate.Object{Ref: ref, Deployment: d.ID(), State: in})
 		d.Desired = append(d.Desired, o)
 	}
@@ -211,9 +211,9 @@ func TestList(t *testing.T) {
 func TestContested(t *testing.T) {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: "shared"}
 	const id = "default-guestbook"
-	other := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: "cluster-one", Name: "other",
+	other := &desired.BundleDeployment{Deployment: directory.Deployment{Namespace: "cluster-one", Name: "other",
 		Placed: true, Ownership: ownership.Desired("default-other", "other", "web")}}
-	other.Desired = []*resolve.Object{{Ref: ref, Deployment: other.ID()}}
+	other.Desired = []*desired.Object{{Ref: ref, Deployment: other.ID()}}
 	for _, tc := range []struct {
 		name  string
 		state evaluate.State

@@ -12,12 +12,12 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -148,7 +148,7 @@ func TestCauses(t *testing.T) {
 			nil},
 		{"the bundle was rendered", func(w *world) {
 			w.objects[0].State, w.d.From = evaluate.Missing,
-				resolve.FromBundle
+				desired.FromBundle
 		}, nil},
 		{"paused", func(w *world) { w.objects[0].State, w.d.BD.Spec.Paused = evaluate.Missing, true },
 			all(facts.Paused)},

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -43,7 +43,7 @@ func TestWillUninstallScope(t *testing.T) {
 		{"in scope", false, true, 1},
 	} {
 		d := deployment()
-		x := &resolve.Removal{Record: &state.Record{Record: release.Record{Name: d.Release, BundleID: "gone"}},
+		x := &desired.Removal{Record: &state.Record{Record: release.Record{Name: d.Release, BundleID: "gone"}},
 			Cycle: 1}
 		if tc.expects {
 			x.Expects = d.BD
@@ -51,7 +51,7 @@ func TestWillUninstallScope(t *testing.T) {
 		d.AgentVersion = "v0.16.1"
 		in := inputOf(d, evaluate.Ready)
 		in.Result.Desired.Clusters[0].Leftovers = []*state.Record{x.Record}
-		in.Result.Desired.Removals = []*resolve.Removal{x}
+		in.Result.Desired.Removals = []*desired.Removal{x}
 		in.Result.Whole = tc.whole
 		if got := findings("FD608", in); len(got) != tc.want {
 			t.Errorf("%s: %d findings, want %d", tc.name, len(got), tc.want)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 func (in *Input) missing(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
@@ -57,9 +57,9 @@ var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 // desiredBy describes the source that desires an object.
 func desiredBy(d *evaluate.BundleDeployment) string {
 	switch d.From {
-	case resolve.FromBundle:
+	case desired.FromBundle:
 		return "it is in the bundle"
-	case resolve.FromFiles:
+	case desired.FromFiles:
 		return "it is in the files"
 	}
 	return fmt.Sprintf("it is in the manifest of release %s", d.Release)
@@ -80,12 +80,12 @@ func (in *Input) expired(d *evaluate.BundleDeployment, o *evaluate.Object) bool 
 func (in *Input) notDeployed(d *evaluate.BundleDeployment, o *evaluate.Object) string {
 	_, recorded := d.Recorded[o.Key()]
 	switch {
-	case d.From == resolve.FromRelease:
+	case d.From == desired.FromRelease:
 	case d.Release.Revision == 0 && d.BD == nil && !in.Result.Desired.Cluster(d.ClusterID).SetsKnownIn(o.Namespace):
 		return "it is not known whether the bundle was deployed here: not every release record could be read"
 	case d.Release.Revision == 0:
 		return "the bundle was never deployed here: its first deploy creates the object; preflight predicts problems"
-	case d.From == resolve.FromFiles && !recorded:
+	case d.From == desired.FromFiles && !recorded:
 		return fmt.Sprintf("release %s does not have it yet: a deploy of the files creates it; preflight predicts "+
 			"problems", d.Release)
 	}

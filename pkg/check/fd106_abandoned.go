@@ -5,9 +5,9 @@ package check
 import (
 	"fmt"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 func (in *Input) abandoned(out *found) {
@@ -36,11 +36,11 @@ func (in *Input) abandoned(out *found) {
 }
 
 // hasRelease reports whether a release may have an object with the set of a hash.
-func hasRelease(on resolve.OnCluster, m evaluate.Undesired, hash string) bool {
+func hasRelease(on desired.OnCluster, m evaluate.Undesired, hash string) bool {
 	return len(on.MayHave(hash, m.Key(), m.Metadata)) > 0
 }
 
-func abandonedByAgent(on resolve.OnCluster, m evaluate.Undesired) bool {
+func abandonedByAgent(on desired.OnCluster, m evaluate.Undesired) bool {
 	switch {
 	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false

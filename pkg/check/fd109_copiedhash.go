@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 func (in *Input) copiedHash(out *found) {
@@ -45,11 +45,11 @@ func followsService(r object.Ref) bool {
 // explains reports whether a deployment of the set is another reason for the hash label: it had the object, or may have
 // had it; the hooks of a release have the label since Helm 4; and the installation of the agent applies objects of the
 // agent's own set outside any release.
-func explains(m evaluate.Undesired) func(*resolve.BundleDeployment) bool {
-	return func(d *resolve.BundleDeployment) bool {
+func explains(m evaluate.Undesired) func(*desired.BundleDeployment) bool {
+	return func(d *desired.BundleDeployment) bool {
 		if d.Problem != "" || fleet.IsFleetsOwnSet(d.Ownership.SetID) {
 			return true
 		}
-		return evaluate.IsOrphan(d, m) || d.Hooks[resolve.KindName{Kind: m.Kind, Name: m.Name}]
+		return evaluate.IsOrphan(d, m) || d.Hooks[desired.KindName{Kind: m.Kind, Name: m.Name}]
 	}
 }

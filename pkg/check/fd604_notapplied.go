@@ -13,12 +13,12 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // waitsAfter is how long a dependency may take before a bundle that waits for it is reported.
@@ -46,7 +46,7 @@ func (in *Input) adoptable(d *directory.Deployment, words string) bool {
 	if !d.Placed || !in.Result.Desired.Cluster(d.ClusterID).SetsComplete {
 		return false
 	}
-	namespace, name, _ := strings.Cut(resolve.ExpectedRelease(d.BD, true), "/")
+	namespace, name, _ := strings.Cut(desired.ExpectedRelease(d.BD, true), "/")
 	for _, m := range others {
 		if m[1] == "name" {
 			name = m[2]

@@ -11,11 +11,11 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -32,7 +32,7 @@ func (in *Input) willUninstall(out *found) {
 }
 
 // reported reports whether a removal is in scope.
-func (in *Input) reported(x *resolve.Removal) bool {
+func (in *Input) reported(x *desired.Removal) bool {
 	if in.Result.Whole || x.Expects == nil {
 		return in.Result.Whole
 	}
@@ -40,7 +40,7 @@ func (in *Input) reported(x *resolve.Removal) bool {
 		func(d *directory.Deployment) bool { return d.BD == x.Expects && in.Result.InScope(d.ID()) })
 }
 
-func (in *Input) removal(out *found, c *directory.Cluster, x *resolve.Removal) {
+func (in *Input) removal(out *found, c *directory.Cluster, x *desired.Removal) {
 	agent := x.Record.AgentNamespace
 	f := Finding{Object: directory.SecretRef(x.Record.Name), Cluster: c.ClusterOfAgent(agent)}
 	watched := x.Watched + "/" + x.Record.BundleID
@@ -71,7 +71,7 @@ func (in *Input) removal(out *found, c *directory.Cluster, x *resolve.Removal) {
 }
 
 // when returns the cycle in which a release is uninstalled.
-func when(x *resolve.Removal) string {
+func when(x *desired.Removal) string {
 	switch {
 	case x.BlockedBy != "":
 		return "as soon as the record of release " + x.BlockedBy + " is deleted"
@@ -105,14 +105,14 @@ func (in *Input) cycles(c *directory.Cluster, agent string) string {
 }
 
 // losses are the objects that are deleted and kept, as sentences.
-func losses(x *resolve.Removal) []string {
+func losses(x *desired.Removal) []string {
 	if len(x.Deletes)+len(x.Kept) == 0 {
 		return []string{"the objects of the release are not known, or there are none"}
 	}
 	var named []string
 	for _, ref := range x.Deletes {
 		switch {
-		case ref.Kind == resolve.CRDKind:
+		case ref.Kind == desired.CRDKind:
 			s := "CustomResourceDefinition " + ref.Name
 			if n, known := x.CustomResources[ref.Name]; known {
 				s += " with " + facts.Count(n, "custom resource")
@@ -131,7 +131,7 @@ func losses(x *resolve.Removal) []string {
 	f := Finding{Evidence: []string{all}}
 	policies := 0
 	for _, k := range x.Kept {
-		if k.Reason == resolve.KeptByPolicy {
+		if k.Reason == desired.KeptByPolicy {
 			policies++
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -113,12 +113,12 @@ func otherNamespace(r compare.Rule, deployments []*evaluate.BundleDeployment) st
 	return ""
 }
 
-func matches(r compare.Rule, objects []*resolve.Object) bool {
-	return slices.ContainsFunc(objects, func(o *resolve.Object) bool { return compare.Matches(r, o.Ref) })
+func matches(r compare.Rule, objects []*desired.Object) bool {
+	return slices.ContainsFunc(objects, func(o *desired.Object) bool { return compare.Matches(r, o.Ref) })
 }
 
 // voided says that one operation for an object fails, which voids the others; empty if that does not happen.
-func voided(rules []compare.Rule, o *resolve.Object) string {
+func voided(rules []compare.Rule, o *desired.Object) string {
 	if operationsOf(rules) < 2 || !compare.Applies(rules, o.Ref) {
 		return ""
 	}

@@ -8,10 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -136,7 +136,7 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w := newWorld()
 		in := w.input()
 		in.Result.Desired.Clusters[0].State.Captured = true
-		in.Result.Desired.Removals = []*resolve.Removal{{ClusterID: w.d.ClusterID,
+		in.Result.Desired.Removals = []*desired.Removal{{ClusterID: w.d.ClusterID,
 			Record: &state.Record{Record: release.Record{BundleID: "gone", Deployed: deployed}}}}
 		if got := findings("FD608", in); len(got) != want {
 			t.Errorf("deployed at %s: %d findings, want %d", deployed, len(got), want)

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // TestByHand checks what is advised before a deploy can succeed that an API server refused. The objects of the newest
@@ -152,7 +152,7 @@ func TestCustomResourceNotCorrected(t *testing.T) {
 			t.Errorf("helm.force is not advised: %s", got)
 		}
 	}
-	d.Desired = append(d.Desired, &resolve.Object{Ref: object.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim"}})
+	d.Desired = append(d.Desired, &desired.Object{Ref: object.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim"}})
 	if got := text(in.Steps.Correct(d, &d.Objects[0])); strings.Contains(got, "set helm.force in fleet.yaml") {
 		t.Errorf("helm.force is advised for a bundle with a claim: %s", got)
 	}

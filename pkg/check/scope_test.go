@@ -14,10 +14,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -98,7 +98,7 @@ func alone(in *check.Input, d *evaluate.BundleDeployment) *check.Input {
 	}
 	place.Fleet = &fleet
 	result := *in.Result
-	result.Desired = resolve.Index(&place, []*resolve.BundleDeployment{d.BundleDeployment})
+	result.Desired = desired.IndexState(&place, []*desired.BundleDeployment{d.BundleDeployment})
 	result.Deployments, result.Undesired = []*evaluate.BundleDeployment{d}, nil
 	result.Copies = slices.DeleteFunc(slices.Clone(result.Copies),
 		func(c evaluate.Copy) bool { return c.Deployment.ID() != d.ID() })

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // completed returns what a shell is offered for the last argument.
@@ -119,7 +119,7 @@ func TestCompletePlainNames(t *testing.T) {
 
 // TestCompleteEveryValue checks that every flag with a list of values completes all of them.
 func TestCompleteEveryValue(t *testing.T) {
-	root := New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+	root := New("kubectl-fleetdoctor", cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 	flags := 0
 	var visit func(c *cobra.Command, path []string)
 	visit = func(c *cobra.Command, path []string) {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestHelpTexts checks that each command has a text in the directory help, with examples that have the name of the
 // program, and that each text there has a command.
 func TestHelpTexts(t *testing.T) {
-	root := New("kubectl-fleetdoctor", verb.Environment{})
+	root := New("kubectl-fleetdoctor", cli.Environment{})
 	var visit func(*cobra.Command)
 	var named []string
 	visit = func(c *cobra.Command) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestImpact checks the arguments of impact and its exit status.
@@ -19,19 +19,19 @@ func TestImpact(t *testing.T) {
 		status int
 		out    string // a part of the output or of the error
 	}{
-		{"gitrepo/platform" + edges, exit.Failed, "2 CustomResourceDefinitions with 4 custom resources"},
-		{"bundle/databases", exit.Failed, "on 3 of 3 clusters"},
-		{"bd/cluster-edge-1/databases" + edges, exit.OK, "removes 4 objects on 1 cluster"},
-		{"bundledeployment databases -n cluster-edge-2" + edges, exit.OK, "removes 4 objects on 1 cluster"},
-		{"clusters.fleet.cattle.io/fleet-default/edge-1" + edges, exit.OK, "may remove 4 objects on 1 cluster"},
-		{"bundle/databases -o name" + edges, exit.Failed,
+		{"gitrepo/platform" + edges, cli.ExitFailed, "2 CustomResourceDefinitions with 4 custom resources"},
+		{"bundle/databases", cli.ExitFailed, "on 3 of 3 clusters"},
+		{"bd/cluster-edge-1/databases" + edges, cli.ExitOK, "removes 4 objects on 1 cluster"},
+		{"bundledeployment databases -n cluster-edge-2" + edges, cli.ExitOK, "removes 4 objects on 1 cluster"},
+		{"clusters.fleet.cattle.io/fleet-default/edge-1" + edges, cli.ExitOK, "may remove 4 objects on 1 cluster"},
+		{"bundle/databases -o name" + edges, cli.ExitFailed,
 			"-n cluster-edge-1 bundledeployment.fleet.cattle.io/databases"},
-		{"gitrepo/platform -n other", exit.Failed, "gitrepo/platform"},
-		{"bundle/gone", exit.Failed, "bundle/gone"},
-		{"", exit.Usage, "gitrepo/NAME"},
-		{"service/shop", exit.Usage, "gitrepo/NAME"},
-		{"bundle/", exit.Usage, "KIND/NAME"},
-		{"bundle/databases --cluster-snapshot edge-1", exit.Usage, "NAME=PATH"},
+		{"gitrepo/platform -n other", cli.ExitFailed, "gitrepo/platform"},
+		{"bundle/gone", cli.ExitFailed, "bundle/gone"},
+		{"", cli.ExitUsage, "gitrepo/NAME"},
+		{"service/shop", cli.ExitUsage, "gitrepo/NAME"},
+		{"bundle/", cli.ExitUsage, "KIND/NAME"},
+		{"bundle/databases --cluster-snapshot edge-1", cli.ExitUsage, "NAME=PATH"},
 	} {
 		got := run(t, append([]string{"impact", "--snapshot", "../../test/testdata/impact/management.yaml"},
 			strings.Fields(tc.args)...)...)

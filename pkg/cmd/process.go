@@ -13,8 +13,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render/process"
 )
@@ -33,12 +32,12 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 	}
 	runner := process.New(executable, process.Limits{})
 	defer runner.Close()
-	out := &output{out: streams.Out}
+	out := &stdout{out: streams.Out}
 	if file := formerConfig(); file != "" {
 		fmt.Fprintf(escape.TextWriter(streams.ErrOut), "warning: %s is not read: the configuration file was removed, "+
 			"an alias can have the flags\n", file)
 	}
-	env := verb.Environment{Streams: streams, Interruption: &verb.Interruption{}, Renderer: runner}
+	env := cli.Environment{Streams: streams, Interruption: &cli.Interruption{}, Renderer: runner}
 	env.Streams.Out = out
 	ended := make(chan int, 1)
 	go func() { ended <- Main(ctx, args, env) }()
@@ -73,7 +72,7 @@ func Process(ctx context.Context, executable string, args []string, streams gene
 		message = partlyPrinted
 	}
 	fmt.Fprintln(streams.ErrOut, message)
-	return exit.Failed
+	return cli.ExitFailed
 }
 
 // formerConfig returns the path of the user's configuration file, which only the previous version read; "" if there is
@@ -97,8 +96,8 @@ func formerConfig() string {
 	return path
 }
 
-// output is standard output. It records whether anything was printed, and can be closed.
-type output struct {
+// stdout is standard output. It records whether anything was printed, and can be closed.
+type stdout struct {
 	out io.Writer
 
 	mu              sync.Mutex
@@ -106,7 +105,7 @@ type output struct {
 }
 
 // Write implements io.Writer. After end it writes nothing: the process is about to end.
-func (o *output) Write(p []byte) (int, error) {
+func (o *stdout) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	closed := o.closed
 	o.printed = o.printed || len(p) > 0
@@ -118,7 +117,7 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // Fd is the descriptor of the file, from which callers detect a terminal.
-func (o *output) Fd() uintptr {
+func (o *stdout) Fd() uintptr {
 	if f, ok := o.out.(interface{ Fd() uintptr }); ok {
 		return f.Fd()
 	}
@@ -126,10 +125,10 @@ func (o *output) Fd() uintptr {
 }
 
 // File is the stream itself, for a child process that detects a terminal.
-func (o *output) File() io.Writer { return o.out }
+func (o *stdout) File() io.Writer { return o.out }
 
 // end drops all further output, and reports whether anything was printed before.
-func (o *output) end() bool {
+func (o *stdout) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestReadFlags checks which verbs that only read have which of the shared flags, and that a flag has one usage.
@@ -23,7 +23,7 @@ func TestReadFlags(t *testing.T) {
 	}
 	// The kinds that verbs select and the formats of a verb differ.
 	differs := []string{"namespace", "output", "selector"}
-	root := New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+	root := New("kubectl-fleetdoctor", cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 	usages := map[string]string{}
 	for name, want := range read {
 		c, _, err := root.Find([]string{name})

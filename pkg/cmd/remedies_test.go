@@ -17,7 +17,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -156,7 +156,7 @@ func program(words []string, c *cases.Capture) error {
 
 // ours parses a command of this program.
 func ours(args []string, c *cases.Capture) error {
-	command, rest, err := New("kubectl fleetdoctor", verb.Environment{}).Find(args)
+	command, rest, err := New("kubectl fleetdoctor", cli.Environment{}).Find(args)
 	if err != nil {
 		return err
 	}

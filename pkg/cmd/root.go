@@ -23,27 +23,16 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/compare"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/complete"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/explain"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/impact"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/mcp"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/options"
 	terminal "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/preflight"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/repair"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/snapshot"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/targets"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	versions "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/version"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/webhook"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -71,7 +60,7 @@ var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // Main runs the program in an environment that New completes, and returns its exit status. When ctx ends, it waits
 // until the verb ends.
-func Main(ctx context.Context, args []string, env verb.Environment) int {
+func Main(ctx context.Context, args []string, env cli.Environment) int {
 	quiet()
 	root := New(args[0], env)
 	root.SetArgs(args[1:])
@@ -79,7 +68,7 @@ func Main(ctx context.Context, args []string, env verb.Environment) int {
 	if err != nil {
 		printError(ctx, env.Streams, command, err)
 	}
-	return exit.Status(err)
+	return cli.ExitStatus(err)
 }
 
 // execute runs the command of the arguments and returns its path. A panic becomes an error: the runtime would exit with
@@ -92,7 +81,7 @@ func execute(ctx context.Context, root *cobra.Command) (command string, err erro
 			if r, ok := p.(runtime.Error); ok {
 				what = r.Error()
 			}
-			err = exit.Failure(fmt.Errorf("running %s: %s", command, what),
+			err = cli.Failure(fmt.Errorf("running %s: %s", command, what),
 				"This is a bug. Please report it with these lines:\n"+string(debug.Stack()))
 		}
 	}()
@@ -108,8 +97,8 @@ const (
 
 // printError writes the error of a command, and its hint, to standard error.
 func printError(ctx context.Context, streams genericiooptions.IOStreams, command string, err error) {
-	e, explained := errors.AsType[*exit.Error](err)
-	each, several := errors.AsType[exit.Errors](err)
+	e, explained := errors.AsType[*cli.Error](err)
+	each, several := errors.AsType[cli.Errors](err)
 	switch {
 	case explained && e.Shown:
 	case ctx.Err() != nil:
@@ -124,7 +113,7 @@ func printError(ctx context.Context, streams genericiooptions.IOStreams, command
 		if explained && e.Hint != "" {
 			fmt.Fprintln(out, e.Hint)
 		}
-		if exit.Status(err) == exit.Usage {
+		if cli.ExitStatus(err) == cli.ExitUsage {
 			fmt.Fprintf(streams.ErrOut, "See '%s --help'.\n", strings.TrimSuffix(command, " help"))
 		}
 	}
@@ -140,7 +129,7 @@ var lineBegin = regexp.MustCompile(`\n(\S)`)
 
 // New returns the root command, and sets the name of the environment, and its version and clock if they are not set.
 // arg0 is the name by which the program was called.
-func New(arg0 string, env verb.Environment) *cobra.Command {
+func New(arg0 string, env cli.Environment) *cobra.Command {
 	built, _ := debug.ReadBuildInfo() // nil without it
 	env.Name, env.Version, env.Commit = calledAs(arg0, os.Getenv("PATH")),
 		cmp.Or(env.Version, released(version, built)),
@@ -162,34 +151,34 @@ func New(arg0 string, env verb.Environment) *cobra.Command {
 	root.SetErr(env.Streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2 // the distance that cobra uses for unknown commands
-	root.Args = verb.NoCommand
+	root.Args = cli.NoCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	wrapHelp(root, terminal.Width(env.Streams.Out))
 	root.AddCommand(
 		repair.NewCommand(env),
 		repair.NewAdopt(env),
-		agents.NewCommand(env),
+		query.NewAgents(env),
 		audit.NewCommand(env),
 		auditor.NewCommand(env),
-		compare.NewCommand(env),
-		explain.NewCommand(env),
-		impact.NewCommand(env),
-		mcp.NewCommand(env, func(ctx context.Context, words []string, env verb.Environment) int {
+		query.NewCompare(env),
+		NewExplain(env),
+		query.NewImpact(env),
+		mcp.NewCommand(env, func(ctx context.Context, words []string, env cli.Environment) int {
 			return Main(ctx, slices.Concat([]string{arg0}, words), env)
 		}),
-		options.NewCommand(),
-		owner.NewCommand(env),
+		NewOptions(),
+		query.NewOwner(env),
 		preflight.NewCommand(env),
-		snapshot.NewCommand(env),
-		targets.NewCommand(env),
-		versions.NewCommand(env),
+		NewSnapshot(env),
+		query.NewTargets(env),
+		NewVersion(env),
 		webhook.NewCommand(env),
-		why.NewCommand(env),
+		query.NewWhy(env),
 	)
-	complete.AddFlags(root)
+	input.CompleteFlags(root)
 	refuseUnknown(root)
 	groupCommands(root)
-	help.AddTo(root, env.Name)
+	addHelp(root, env.Name)
 	return root
 }
 

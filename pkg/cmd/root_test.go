@@ -19,8 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 const (
@@ -45,7 +44,7 @@ func called(t *testing.T, stdin string, args ...string) result {
 
 func calledIn(ctx context.Context, stdin string, args ...string) result {
 	var out, errOut bytes.Buffer
-	status := Main(ctx, args, verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(stdin),
+	status := Main(ctx, args, cli.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(stdin),
 		Out: &out, ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
@@ -425,8 +424,8 @@ func TestPanic(t *testing.T) {
 			RunE: func(*cobra.Command, []string) error { test.run(); return nil }}
 		c.SetArgs(nil)
 		_, err := execute(t.Context(), c)
-		var e *exit.Error
-		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Error(), test.message) ||
+		var e *cli.Error
+		if !errors.As(err, &e) || e.Status != cli.ExitFailed || !strings.Contains(e.Error(), test.message) ||
 			strings.Contains(e.Error()+e.Hint, "on int Value") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -480,7 +479,7 @@ func TestInterruptedLate(t *testing.T) {
 	out := interrupting{interrupt: cancel}
 	var errOut bytes.Buffer
 	status := Main(ctx, []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick},
-		verb.Environment{Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}})
+		cli.Environment{Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}})
 	if status != 1 || out.Len() == 0 || errOut.Len() > 0 {
 		t.Errorf("status %d: %q, %q", status, out.String(), errOut.String())
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestSnapshot checks the file that the verb writes, and that it leaves none if it fails.
@@ -19,7 +19,7 @@ func TestSnapshot(t *testing.T) {
 	file := filepath.Join(dir, "s.tar.gz")
 	r := run(t, "snapshot", "--snapshot", sick, "-o", file)
 	info, err := os.Stat(file)
-	if r.status != exit.OK || r.out != "" || err != nil || info.Mode().Perm() != 0o600 {
+	if r.status != cli.ExitOK || r.out != "" || err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("status %d, error %v, %+v\n%s", r.status, err, info, r.errOut)
 	}
 	if !strings.Contains(r.errOut, file) {
@@ -32,7 +32,7 @@ func TestSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", "-"); r.status != exit.OK || len(r.out) < len(whole)/2 {
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", "-"); r.status != cli.ExitOK || len(r.out) < len(whole)/2 {
 		t.Errorf("standard output has %d bytes, status %d: %s", len(r.out), r.status, r.errOut)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func TestSnapshot(t *testing.T) {
 		"no Fleet":          run(t, "snapshot", "--snapshot", noFleet(t), "-o", filepath.Join(dir, "c.tar.gz")),
 		"no such directory": run(t, "snapshot", "--snapshot", sick, "-o", filepath.Join(dir, "none", "d.tar.gz")),
 	} {
-		if r.status != exit.Failed || r.errOut == "" {
+		if r.status != cli.ExitFailed || r.errOut == "" {
 			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
 		}
 	}
@@ -57,7 +57,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-o", "-", "--require-complete"}, {"-o", os.DevNull, "--require-complete"},
 		{"-o", dir}, {"an-argument"}} {
-		if r := run(t, append([]string{"snapshot", "--snapshot", sick}, args...)...); r.status != exit.Usage {
+		if r := run(t, append([]string{"snapshot", "--snapshot", sick}, args...)...); r.status != cli.ExitUsage {
 			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
 		}
 	}
@@ -67,7 +67,7 @@ func TestSnapshot(t *testing.T) {
 // ends as one of the capture.
 func TestSnapshotWithoutSecrets(t *testing.T) {
 	capture, file := withoutSecrets(t), filepath.Join(t.TempDir(), "s.tar.gz")
-	if r := run(t, "snapshot", "--snapshot", capture, "-o", file); r.status != exit.OK ||
+	if r := run(t, "snapshot", "--snapshot", capture, "-o", file); r.status != cli.ExitOK ||
 		!strings.Contains(r.errOut, "gap: listing secrets: NotInSnapshot: ") ||
 		!strings.Contains(r.errOut, "are not masked in other objects") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
@@ -86,29 +86,29 @@ func TestSnapshotReplaces(t *testing.T) {
 	if err := os.Symlink("s.tar.gz", link); err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o", link); r.status != exit.Failed {
+	if r := run(t, "snapshot", "--snapshot", damaged(t), "--require-complete", "-o", link); r.status != cli.ExitFailed {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
 	if kept, err := os.ReadFile(file); string(kept) != "earlier" {
 		t.Errorf("a failed command left a file of %d bytes, error %v", len(kept), err)
 	}
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", link); r.status != exit.OK {
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", link); r.status != cli.ExitOK {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
 	if target, err := os.Readlink(link); target != "s.tar.gz" {
 		t.Errorf("the link leads to %q: %v", target, err)
 	}
-	if r := run(t, "audit", "--snapshot", file); r.status == exit.Failed {
+	if r := run(t, "audit", "--snapshot", file); r.status == cli.ExitFailed {
 		t.Errorf("the file was not replaced: %s", r.errOut)
 	}
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", os.DevNull); r.status != exit.OK {
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", os.DevNull); r.status != cli.ExitOK {
 		t.Errorf("a device: status %d: %s", r.status, r.errOut)
 	}
 	dangling := filepath.Join(dir, "dangling.tar.gz")
 	if err := os.Symlink("nowhere", dangling); err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", dangling); r.status != exit.Usage ||
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", dangling); r.status != cli.ExitUsage ||
 		!strings.Contains(r.errOut, dangling) {
 		t.Errorf("a link to no file: status %d: %s", r.status, r.errOut)
 	}
@@ -132,7 +132,7 @@ func TestSnapshotToSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	if r := run(t, "snapshot", "--snapshot", capture, "-o", "s.sock"); r.status != exit.Failed ||
+	if r := run(t, "snapshot", "--snapshot", capture, "-o", "s.sock"); r.status != cli.ExitFailed ||
 		!strings.HasPrefix(r.errOut, "error: writing s.sock: ") || !strings.Contains(r.errOut, "-o FILE") {
 		t.Errorf("status %d: %s", r.status, r.errOut)
 	}
@@ -148,13 +148,13 @@ func TestSnapshotNamedAsFormat(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"json", "yaml", "table", "wide", "name", "html", "sarif", "markdown",
 		"jsonpath={.a}"} {
-		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != exit.Usage ||
+		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != cli.ExitUsage ||
 			!strings.Contains(r.errOut, "-o ./"+name) {
 			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
 		}
 	}
 	for _, name := range []string{"./json", "json.tar.gz"} {
-		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != exit.OK {
+		if r := run(t, "snapshot", "--snapshot", capture, "-o", name); r.status != cli.ExitOK {
 			t.Errorf("%s: status %d: %s", name, r.status, r.errOut)
 		}
 	}
@@ -210,11 +210,11 @@ func TestPartialObjects(t *testing.T) {
 		}
 	}
 	less, more := filepath.Join(t.TempDir(), "less.tar.gz"), filepath.Join(t.TempDir(), "more.tar.gz")
-	if r := run(t, "snapshot", "--snapshot", sick, "-o", less); r.status != exit.OK ||
+	if r := run(t, "snapshot", "--snapshot", sick, "-o", less); r.status != cli.ExitOK ||
 		strings.Contains(r.errOut, "passwords") {
 		t.Fatalf("status %d: %s", r.status, r.errOut)
 	}
-	if r := run(t, "snapshot", "--snapshot", sick, "--with-bundles", "-o", more); r.status != exit.OK ||
+	if r := run(t, "snapshot", "--snapshot", sick, "--with-bundles", "-o", more); r.status != cli.ExitOK ||
 		!strings.Contains(r.errOut, "warning: it has the files and Helm values of bundles") {
 		t.Fatalf("status %d: %s", r.status, r.errOut)
 	}
@@ -223,11 +223,11 @@ func TestPartialObjects(t *testing.T) {
 		less, more int
 		why        string
 	}{
-		{[]string{"preflight", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.OK,
+		{[]string{"preflight", "-f", dir, "--gitrepo=x", "--path=app"}, cli.ExitFailed, cli.ExitOK,
 			"could not be read: NotInSnapshot: only its metadata was captured"},
-		{[]string{"adopt", "-f", dir, "--gitrepo=x", "--path=app"}, exit.Failed, exit.Found,
+		{[]string{"adopt", "-f", dir, "--gitrepo=x", "--path=app"}, cli.ExitFailed, cli.ExitFound,
 			"For others, read the cluster."},
-		{[]string{"audit", "--desired=bundle"}, exit.Failed, exit.Found,
+		{[]string{"audit", "--desired=bundle"}, cli.ExitFailed, cli.ExitFound,
 			"its files are not in the snapshot: snapshot --with-bundles captures them"},
 	} {
 		r := run(t, append(tc.args, "--snapshot", less)...)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestTargets checks the arguments of targets and its exit status.
@@ -16,15 +16,15 @@ func TestTargets(t *testing.T) {
 		status int
 		out    string // a part of the output or of the error
 	}{
-		{"bundle/shop", exit.OK, "fleet-default/c2"},
-		{"bundle shop shop-eu", exit.OK, "bundle fleet-default/shop-eu"},
-		{"bundles.fleet.cattle.io/fleet-default/shop", exit.OK, "fleet-default/c2"},
-		{"bundle/shop -n fleet-default -o name", exit.OK, "-n fleet-default bundle.fleet.cattle.io/shop"},
-		{"bundle/shop -n other", exit.Failed, "bundle/shop"},
-		{"bundle/gone", exit.Failed, "bundle/gone"},
-		{"", exit.Usage, "bundle/NAME"},
-		{"gitrepo/shop", exit.Usage, "bundle/NAME"},
-		{"bundle/", exit.Usage, "KIND/NAME"},
+		{"bundle/shop", cli.ExitOK, "fleet-default/c2"},
+		{"bundle shop shop-eu", cli.ExitOK, "bundle fleet-default/shop-eu"},
+		{"bundles.fleet.cattle.io/fleet-default/shop", cli.ExitOK, "fleet-default/c2"},
+		{"bundle/shop -n fleet-default -o name", cli.ExitOK, "-n fleet-default bundle.fleet.cattle.io/shop"},
+		{"bundle/shop -n other", cli.ExitFailed, "bundle/shop"},
+		{"bundle/gone", cli.ExitFailed, "bundle/gone"},
+		{"", cli.ExitUsage, "bundle/NAME"},
+		{"gitrepo/shop", cli.ExitUsage, "bundle/NAME"},
+		{"bundle/", cli.ExitUsage, "KIND/NAME"},
 	} {
 		got := run(t, append([]string{"targets", "--snapshot", "../../test/testdata/targets"},
 			strings.Fields(tc.args)...)...)
@@ -41,13 +41,13 @@ func TestAgentNames(t *testing.T) {
 		status int
 		out    string // a part of the output or of the error
 	}{
-		{"local", exit.OK, "fleet-local/local"},
-		{"cluster/local", exit.OK, "fleet-local/local"},
-		{"clusters.fleet.cattle.io/fleet-local/local", exit.OK, "fleet-local/local"},
-		{"local cluster/local", exit.OK, "fleet-local/local"},
-		{"local other", exit.Failed, "cluster/other not found"},
-		{"cluster/other", exit.Failed, "cluster/other not found"},
-		{"bundle/local", exit.Failed, "cluster/bundle/local not found"},
+		{"local", cli.ExitOK, "fleet-local/local"},
+		{"cluster/local", cli.ExitOK, "fleet-local/local"},
+		{"clusters.fleet.cattle.io/fleet-local/local", cli.ExitOK, "fleet-local/local"},
+		{"local cluster/local", cli.ExitOK, "fleet-local/local"},
+		{"local other", cli.ExitFailed, "cluster/other not found"},
+		{"cluster/other", cli.ExitFailed, "cluster/other not found"},
+		{"bundle/local", cli.ExitFailed, "cluster/bundle/local not found"},
 	} {
 		got := run(t, append([]string{"agents", "--fail-on=none", "--snapshot", sick}, strings.Fields(tc.args)...)...)
 		if got.status != tc.status || !strings.Contains(got.out+got.errOut, tc.out) {

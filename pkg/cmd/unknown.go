@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // flagError is the error for an unknown flag. A mistyped subcommand with flags is parsed by its parent, which does not
@@ -23,12 +21,12 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
-		return &exit.Error{Status: exit.Usage, Err: err, Hint: nearValue(err)}
+		return &cli.Error{Status: cli.ExitUsage, Err: err, Hint: nearValue(err)}
 	}
-	if gone := suggest.Removed(c.CommandPath(), written(unknown)); gone != "" {
-		return exit.UsageError(errors.New(gone))
+	if gone := cli.Removed(c.CommandPath(), written(unknown)); gone != "" {
+		return cli.UsageError(errors.New(gone))
 	}
-	return &exit.Error{Status: exit.Usage, Err: err, Hint: strings.TrimSpace(nearFlag(c, unknown) + "\n" +
+	return &cli.Error{Status: cli.ExitUsage, Err: err, Hint: strings.TrimSpace(nearFlag(c, unknown) + "\n" +
 		elsewhere(c, written(unknown)))}
 }
 
@@ -82,14 +80,14 @@ func nearFlag(c *cobra.Command, unknown *pflag.NotExistError) string {
 			names = append(names, f.Name)
 		}
 	})
-	return suggest.HintIn("--", unknown.GetSpecifiedName(), "", names)
+	return cli.HintIn("--", unknown.GetSpecifiedName(), "", names)
 }
 
 // nearValue asks whether the user meant a similar value of a flag with a fixed list of values; "" if none is similar.
 func nearValue(err error) string {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if e, ok := invalid.GetFlag().Value.(interface{ Values() []string }); ok {
-			return suggest.HintIn("--"+invalid.GetFlag().Name+"=", invalid.GetValue(), "", e.Values())
+			return cli.HintIn("--"+invalid.GetFlag().Name+"=", invalid.GetValue(), "", e.Values())
 		}
 	}
 	return ""
@@ -110,13 +108,13 @@ func refuseUnknown(root *cobra.Command) {
 				case named.HasSubCommands():
 					return named.ValidateArgs(rest)
 				}
-				return verb.NoCommand(named, rest)
+				return cli.NoCommand(named, rest)
 			}
 		case "completion":
-			c.Args = verb.NoCommand
+			c.Args = cli.NoCommand
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // without it, cobra ignores Args
 			for _, shell := range c.Commands() {
-				shell.Args = verb.NoCommand
+				shell.Args = cli.NoCommand
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 )
 
@@ -132,7 +131,7 @@ type flagGroup struct {
 func flagGroups(c *cobra.Command) []flagGroup {
 	flags, kubectls := map[string]*pflag.FlagSet{}, input.ConnectionFlags()
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		title := help.FlagGroupOf(f.Name)
+		title := FlagGroupOf(f.Name)
 		if input.Connects(kubectls, f) {
 			title = ""
 		}
@@ -148,7 +147,7 @@ func flagGroups(c *cobra.Command) []flagGroup {
 		flags[title].AddFlag(f)
 	})
 	var groups []flagGroup
-	for _, g := range help.FlagGroups {
+	for _, g := range FlagGroups {
 		if flags[g.Title] != nil {
 			groups = append(groups, flagGroup{g.Title, flags[g.Title]})
 		}

@@ -10,16 +10,15 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/help"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // TestCommandGroups checks that each command of the program is in one group, and that the help has them in the order of
 // the groups.
 func TestCommandGroups(t *testing.T) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
-	root := New("kubectl-fleetdoctor", verb.Environment{Streams: streams})
+	root := New("kubectl-fleetdoctor", cli.Environment{Streams: streams})
 	var want []string
 	for _, g := range commandGroups {
 		want = append(want, g.title+":")
@@ -52,7 +51,7 @@ func TestCommandGroups(t *testing.T) {
 // TestFlagGroups checks that each flag of each command is in one group, that the help of the command shows it once, or
 // the command options does, and that the groups have no flag that no command has.
 func TestFlagGroups(t *testing.T) {
-	root := New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+	root := New("kubectl-fleetdoctor", cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 	connection := input.ConnectionFlags()
 	known := map[string]bool{}
 	for _, c := range commands(root) {
@@ -68,7 +67,7 @@ func TestFlagGroups(t *testing.T) {
 			switch {
 			case f.Name == "help", isOption && c.Name() != "options":
 				return
-			case !isOption && help.FlagGroupOf(f.Name) == "":
+			case !isOption && FlagGroupOf(f.Name) == "":
 				t.Errorf("%s: --%s is in no group", c.CommandPath(), f.Name)
 			}
 			want++
@@ -77,12 +76,12 @@ func TestFlagGroups(t *testing.T) {
 			t.Errorf("%s: the help shows %d flags, want %d", c.CommandPath(), shown, want)
 		}
 	}
-	for _, g := range help.FlagGroups {
+	for _, g := range FlagGroups {
 		for _, name := range g.Names {
 			if !known[name] {
 				t.Errorf("%s: no command has --%s", g.Title, name)
 			}
-			if other := help.FlagGroupOf(name); other != g.Title {
+			if other := FlagGroupOf(name); other != g.Title {
 				t.Errorf("--%s is in %s and in %s", name, g.Title, other)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/creack/pty"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestWidthOfTerminal checks that the table of an audit uses the width of the terminal: its headers are shorter on a
@@ -32,7 +32,7 @@ func TestWidthOfTerminal(t *testing.T) {
 			read <- all.String()
 		}()
 		Main(t.Context(), []string{"kubectl-fleetdoctor", "audit", "--snapshot", sick, "--color", "never"},
-			verb.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: terminal,
+			cli.Environment{Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: terminal,
 				ErrOut: io.Discard}})
 		if err := terminal.Close(); err != nil {
 			t.Error(err)

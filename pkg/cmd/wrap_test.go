@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestRefill checks each kind of block of a help text.
@@ -36,7 +36,7 @@ func TestRefill(t *testing.T) {
 func TestHelpWidth(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 100, 200} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
-		root := New("kubectl-fleetdoctor", verb.Environment{Streams: streams})
+		root := New("kubectl-fleetdoctor", cli.Environment{Streams: streams})
 		wrapHelp(root, width)
 		limit := width
 		if width == 0 {

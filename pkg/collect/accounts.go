@@ -9,14 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Accounts sets the ServiceAccounts with which agents deploy bundles. Those that could not be read are no gap: they are
 // part of the prediction.
-func (r *Reader) Accounts(ctx context.Context, deployments []*resolve.BundleDeployment) error {
+func (r *Reader) Accounts(ctx context.Context, deployments []*desired.BundleDeployment) error {
 	var namespaces []string
 	for _, d := range deployments {
 		if agent := d.AgentNamespace(); agent != "" && !slices.Contains(namespaces, agent) {
@@ -33,7 +33,7 @@ func (r *Reader) Accounts(ctx context.Context, deployments []*resolve.BundleDepl
 		found[types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] = true
 	})
 	for _, d := range deployments {
-		d.Account = resolve.AccountOf(&d.Deployment, found, cover)
+		d.Account = desired.AccountOf(&d.Deployment, found, cover)
 	}
 	return err
 }

@@ -11,18 +11,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Affected reads the live objects that the uninstall of releases affects. It returns the kinds that could not be read
 // as gaps. others are objects that are deleted too, such as copies of downstreamResources.
-func (r *Reader) Affected(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) (*state.Affected,
+func (r *Reader) Affected(ctx context.Context, uninstalls []*desired.Uninstall, others []object.Ref) (*state.Affected,
 	[]source.Gap, error) {
 	r.progress.Start("reading the objects that are deleted")
 	a := affectedReader{reader: r, out: &state.Affected{CustomResources: map[schema.GroupKind]int{},
@@ -77,7 +77,7 @@ func (a *affectedReader) found(m *object.Meta) {
 }
 
 // live reads which of the deleted objects exist, and of which release they are.
-func (a *affectedReader) live(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) error {
+func (a *affectedReader) live(ctx context.Context, uninstalls []*desired.Uninstall, others []object.Ref) error {
 	namespaces := map[schema.GroupVersionKind][]string{}
 	add := func(ref object.Ref) {
 		a.wanted[ref.Key()] = true
@@ -122,7 +122,7 @@ func (a *affectedReader) gap(what string, cover source.Coverage, effect string) 
 }
 
 // claims reads the PersistentVolumeClaims that may be deleted or kept, and the reclaim policies of their volumes.
-func (a *affectedReader) claims(ctx context.Context, uninstalls []*resolve.Uninstall, others []object.Ref) error {
+func (a *affectedReader) claims(ctx context.Context, uninstalls []*desired.Uninstall, others []object.Ref) error {
 	var namespaces []string
 	add := func(ref object.Ref) {
 		switch core := object.Group(ref.APIVersion) == ""; {
@@ -233,7 +233,7 @@ func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known 
 }
 
 // lossy are the kinds whose deletion loses more than the object.
-var lossy = []string{resolve.CRDKind, "Namespace", "PersistentVolumeClaim", "StatefulSet"}
+var lossy = []string{desired.CRDKind, "Namespace", "PersistentVolumeClaim", "StatefulSet"}
 
 // Reported reads what the statuses of some BundleDeployments list, by "namespace/name".
 func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespaces []string) (map[string]*state.Reported,
@@ -274,7 +274,7 @@ func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespace
 }
 
 // CountCustomResources counts the custom resources of the CustomResourceDefinitions that removals delete.
-func (r *Reader) CountCustomResources(ctx context.Context, removals []*resolve.Removal) error {
+func (r *Reader) CountCustomResources(ctx context.Context, removals []*desired.Removal) error {
 	custom := counter{reader: r, counts: map[schema.GroupKind]int{}}
 	for _, x := range removals {
 		x.CustomResources = map[string]int{}

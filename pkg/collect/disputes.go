@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -53,7 +53,7 @@ func disputed(d *directory.Directory, c *state.Cluster, x *directory.Dispute) di
 			continue
 		}
 		both := sets{used: bd.Ownership.Hash, declared: fleet.Hash(x.DeclaredSet(bd.Name))}
-		for _, o := range resolve.Recorded(bd, c, histories[bd.Release.Release()]) {
+		for _, o := range desired.Recorded(bd, c, histories[bd.Release.Release()]) {
 			gvk, key := o.GroupVersionKind(), o.Key()
 			out.namespaces[gvk] = append(out.namespaces[gvk], o.Namespace)
 			out.sets[key] = append(out.sets[key], both)

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -68,7 +68,7 @@ type lists struct {
 }
 
 // desired adds the list of a kind of which objects are desired.
-func (l *lists) desired(ctx context.Context, gvk schema.GroupVersionKind, objects []*resolve.Object) error {
+func (l *lists) desired(ctx context.Context, gvk schema.GroupVersionKind, objects []*desired.Object) error {
 	if l.options.Small {
 		size := int64(min(len(objects), maxReading))
 		if err := l.reading.Acquire(ctx, size); err != nil {
@@ -120,7 +120,7 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	return out, err
 }
 
-func namespacesOf(objects []*resolve.Object) []string {
+func namespacesOf(objects []*desired.Object) []string {
 	seen := map[string]bool{}
 	for _, o := range objects {
 		seen[o.Namespace] = true

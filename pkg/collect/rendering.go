@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -62,7 +62,7 @@ type rendering struct {
 	input      render.Input
 	// missing are the values sources that do not exist on the cluster.
 	missing []render.ValuesRef
-	// replacedObjects and replacedUnread are those of the resolve.Rendering.
+	// replacedObjects and replacedUnread are those of the desired.Rendering.
 	replacedObjects []release.Object
 	replacedUnread  string
 	// damage is what is wrong with the Content.
@@ -74,9 +74,9 @@ type rendering struct {
 }
 
 // Render renders bundles, each from its contents on the management cluster or from its files.
-func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*resolve.Rendering, error) {
+func (r *Reader) Render(ctx context.Context, renderer Renderer, bundles []Bundle) ([]*desired.Rendering, error) {
 	r.progress.Start("rendering bundles")
-	var out []*resolve.Rendering
+	var out []*desired.Rendering
 	total := 0
 	for batch := range slices.Chunk(bundles, batchSize) {
 		under := make([]rendering, len(batch))
@@ -123,9 +123,9 @@ func (x *rendering) overLimit(total *int) string {
 }
 
 // outcome returns the rendered bundle.
-func (x *rendering) outcome(overLimit string) *resolve.Rendering {
+func (x *rendering) outcome(overLimit string) *desired.Rendering {
 	d := x.Deployment
-	out := &resolve.Rendering{Deployment: d.ID(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit,
+	out := &desired.Rendering{Deployment: d.ID(), CompetitorOnly: x.CompetitorOnly, OverLimit: overLimit,
 		ContentDamage: x.damage, Replaced: x.replacedObjects, ReplacedUnread: x.replacedUnread}
 	if x.recorded != nil {
 		x.restore(out)
@@ -172,9 +172,9 @@ func (x *rendering) outcome(overLimit string) *resolve.Rendering {
 }
 
 // restore completes a rendered bundle with the result that a snapshot recorded.
-func (x *rendering) restore(out *resolve.Rendering) {
+func (x *rendering) restore(out *desired.Rendering) {
 	r := x.recorded
-	out.ReplacedUnread = resolve.NotInSnapshot
+	out.ReplacedUnread = desired.NotInSnapshot
 	out.Masked = true
 	out.ReleaseName, out.ReleaseNamespace, out.RecordSize = r.ReleaseName, r.ReleaseNamespace, r.RecordSize
 	out.Refused, out.OverLimit, out.ContentDamage = r.Refused, r.OverLimit, r.ContentDamage
@@ -199,7 +199,7 @@ func (x *rendering) notRendered() string {
 }
 
 // gaps returns the gaps of a rendering.
-func (x *rendering) gaps(done *resolve.Rendering) []source.Gap {
+func (x *rendering) gaps(done *desired.Rendering) []source.Gap {
 	d := x.Deployment
 	what, instead := "rendering bundle "+d.Name, "it has no result"
 	if done.Refused != "" && d.Problem == "" && x.Files == nil {
@@ -387,7 +387,7 @@ func (x *rendering) replaced(ctx context.Context) error {
 		return nil
 	}
 	if x.Target.Description.Unmasked != nil {
-		x.replacedUnread = resolve.NotInSnapshot
+		x.replacedUnread = desired.NotInSnapshot
 		return nil
 	}
 	value, f, err := x.record(ctx, last)

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -101,7 +101,7 @@ func trial(t *testing.T, s answering) evaluate.Trial {
 	ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}
 	raw := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
 	d := &evaluate.BundleDeployment{Objects: []evaluate.Object{{Ref: ref, State: evaluate.Missing}},
-		BundleDeployment: &resolve.BundleDeployment{Desired: []*resolve.Object{{}}}}
+		BundleDeployment: &desired.BundleDeployment{Desired: []*desired.Object{{}}}}
 	d.Desired[0].Ref, d.Desired[0].Raw = ref, raw
 	q := asking{server: s, allowed: map[string]func() (bool, error){}}
 	return q.try(t.Context(), evaluate.Trials([]*evaluate.BundleDeployment{d})[0])

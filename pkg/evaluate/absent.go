@@ -3,13 +3,13 @@
 package evaluate
 
 import (
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // Absent observes a desired object of which no live object was listed. The list of its kind is nil if it was not read.
-func Absent(o *resolve.Object, l *List) Object {
+func Absent(o *desired.Object, l *List) Object {
 	out := newObject(o)
 	var coverage source.Coverage
 	if l != nil {
@@ -24,7 +24,7 @@ func Absent(o *resolve.Object, l *List) Object {
 }
 
 // dependent returns "kind name" of the owner that the manifest of an object states; empty if it states none.
-func dependent(o *resolve.Object) string {
+func dependent(o *desired.Object) string {
 	var m struct {
 		Metadata struct {
 			Owners []struct {
@@ -40,7 +40,7 @@ func dependent(o *resolve.Object) string {
 }
 
 // TTLAfterFinished returns spec.ttlSecondsAfterFinished of a Job's manifest; nil for any other object.
-func TTLAfterFinished(o *resolve.Object) *int64 {
+func TTLAfterFinished(o *desired.Object) *int64 {
 	if o.Kind != "Job" || object.Group(o.APIVersion) != "batch" {
 		return nil
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // NeverAdopted lists the reasons for which an object is not assigned to the bundle, independent of its owner. Those of
@@ -47,7 +47,7 @@ func (d *BundleDeployment) HelmRefuses(x *Object) bool {
 // Uncertain is the reason why the rendered objects of the bundle are not certain, in a list; empty if they are, or are
 // those of the release.
 func (d *BundleDeployment) Uncertain() []string {
-	if len(d.Rendering.Unresolved) == 0 || d.From != resolve.FromBundle && d.From != resolve.FromFiles {
+	if len(d.Rendering.Unresolved) == 0 || d.From != desired.FromBundle && d.From != desired.FromFiles {
 		return nil
 	}
 	return []string{"the desired objects of its bundle are not certain: " + strings.Join(d.Rendering.Unresolved, "; ")}
@@ -56,7 +56,7 @@ func (d *BundleDeployment) Uncertain() []string {
 // AdoptUncertain is Uncertain for the verb adopt without its flag --desired: it uses the objects of the release if
 // there is one.
 func (d *BundleDeployment) AdoptUncertain() []string {
-	if d.From == resolve.FromBundle && d.Release.Revision > 0 {
+	if d.From == desired.FromBundle && d.Release.Revision > 0 {
 		return nil
 	}
 	return d.Uncertain()

@@ -9,18 +9,18 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // cell is a live object while it is compared with one desired object.
 type cell struct {
 	*liveObject
-	desired    *resolve.Object
-	deployment *resolve.BundleDeployment // that desires it
+	desired    *desired.Object
+	deployment *desired.BundleDeployment // that desires it
 	// rules are those of the bundle, and one that ignores the fields that differ each time it is rendered.
 	rules []compare.Rule
 	// manifest is the content of the desired object, once it was decoded.
@@ -56,7 +56,7 @@ func (c *cell) differences(rules []compare.Rule) []compare.Difference {
 }
 
 // stable returns the rules, and one that ignores the fields that differ each time the bundle is rendered.
-func stable(rules []compare.Rule, o *resolve.Object) []compare.Rule {
+func stable(rules []compare.Rule, o *desired.Object) []compare.Rule {
 	if len(o.Unstable) == 0 {
 		return rules
 	}

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -61,7 +61,7 @@ func (x *Evaluation) remove(kind schema.GroupVersionKind, key object.Key) {
 
 // Due returns the desired objects whose observation may have changed without an event until now, and the next time at
 // which one can change; zero if none can.
-func (x *Evaluation) Due(now time.Time) (due []*resolve.Object, next time.Time) {
+func (x *Evaluation) Due(now time.Time) (due []*desired.Object, next time.Time) {
 	for _, d := range x.scope {
 		for i := range x.cells[d.ID()] {
 			o := &x.cells[d.ID()][i]

@@ -5,11 +5,11 @@ package evaluate
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -17,8 +17,8 @@ import (
 // only with the previous revision, by kind and name. Where that revision is no longer recorded, Helm's own annotations
 // prove that the object came with the release: a controller's child copies labels, it does not have the annotations of
 // the release without an owner.
-func IsOrphan(d *resolve.BundleDeployment, u Undesired) bool {
-	k := resolve.KindName{Kind: u.Kind, Name: u.Name}
+func IsOrphan(d *desired.BundleDeployment, u Undesired) bool {
+	k := desired.KindName{Kind: u.Kind, Name: u.Name}
 	if u.NoPrune || d.Problem != "" || d.Hooks[k] {
 		return false
 	}
@@ -68,7 +68,7 @@ const helm4 = 15
 // conflict. An upgrade uses the method of the last deploy. An installation is server-side with Helm 4. Neither is
 // server-side if an option makes Helm force or take over (docs/fleet-behavior.md, 1.6 and 1.7). If not all records
 // could be read, it returns false.
-func serverSide(d *resolve.BundleDeployment, on *state.Cluster) bool {
+func serverSide(d *desired.BundleDeployment, on *state.Cluster) bool {
 	options := d.Options()
 	if forces(options) {
 		return false

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -60,7 +60,7 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 	}
 	evidence := map[object.DeploymentID]ownership.Evidence{}
 	for gvk, l := range observed.Lists {
-		isConfirmed := func(o *resolve.Object) bool { return x.confirms(o, evidence) }
+		isConfirmed := func(o *desired.Object) bool { return x.confirms(o, evidence) }
 		x.gaps = append(x.gaps, x.listGaps(e.kinds[gvk], isConfirmed, l, observed.Searched)...)
 	}
 	for _, d := range e.scope {
@@ -95,10 +95,10 @@ func (x *Evaluation) addAutoscalers(observed Observed) {
 }
 
 // cell returns the observation of a desired object.
-func (x *Evaluation) cell(o *resolve.Object) *Object { return &x.cells[o.Deployment][o.Index] }
+func (x *Evaluation) cell(o *desired.Object) *Object { return &x.cells[o.Deployment][o.Index] }
 
 // agree adds n for an observation to the objects that agree with the releases of their agent.
-func (x *Evaluation) agree(d *resolve.BundleDeployment, o *Object, n int) {
+func (x *Evaluation) agree(d *desired.BundleDeployment, o *Object, n int) {
 	if mayContradict(d) && o.Metadata.Hash == d.Ownership.Hash {
 		x.agreeing[d.Agent] += n
 	}
@@ -106,7 +106,7 @@ func (x *Evaluation) agree(d *resolve.BundleDeployment, o *Object, n int) {
 
 // contradicted reports whether the releases of the agent of a bundle deployment and the live objects may contradict
 // each other: no object has the set of its release.
-func (x *Evaluation) contradicted(d *resolve.BundleDeployment) bool {
+func (x *Evaluation) contradicted(d *desired.BundleDeployment) bool {
 	return mayContradict(d) && x.agreeing[d.Agent] == 0
 }
 
@@ -125,7 +125,7 @@ func (x *Evaluation) Replace(o Object) {
 	delete(x.answers, o.Cell())
 	delete(x.current, o.Deployment)
 	if x.contradicted(d) != before {
-		x.changed(func(other *resolve.BundleDeployment) bool { return other.Agent == d.Agent })
+		x.changed(func(other *desired.BundleDeployment) bool { return other.Agent == d.Agent })
 	}
 }
 
@@ -136,7 +136,7 @@ func (x *Evaluation) ReplaceUndesired(key object.Key, u *Undesired) {
 	if u != nil {
 		x.undesired[key], hashes[u.Metadata.Hash] = *u, true
 	}
-	x.changed(func(d *resolve.BundleDeployment) bool { return hashes[d.Ownership.Hash] })
+	x.changed(func(d *desired.BundleDeployment) bool { return hashes[d.Ownership.Hash] })
 }
 
 // ReplaceAutoscaler replaces the autoscaler of a name. It is nil if the autoscaler does not exist.
@@ -147,8 +147,8 @@ func (x *Evaluation) ReplaceAutoscaler(namespace, name string, a *Autoscaler) {
 	if a != nil {
 		x.autoscalers[key], scales = *a, append(scales, *a)
 	}
-	x.changed(func(d *resolve.BundleDeployment) bool {
-		return slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return anyScales(scales, o.Key()) })
+	x.changed(func(d *desired.BundleDeployment) bool {
+		return slices.ContainsFunc(d.Desired, func(o *desired.Object) bool { return anyScales(scales, o.Key()) })
 	})
 }
 
@@ -170,7 +170,7 @@ func (x *Evaluation) Upgraded(rollouts map[object.DeploymentID]Rollout) {
 }
 
 // changed makes bundle deployments be evaluated again.
-func (x *Evaluation) changed(depends func(*resolve.BundleDeployment) bool) {
+func (x *Evaluation) changed(depends func(*desired.BundleDeployment) bool) {
 	for _, d := range x.scope {
 		if depends(d) {
 			delete(x.current, d.ID())
@@ -220,12 +220,12 @@ func (x *Evaluation) Undesired() []Undesired {
 
 // claimed reports whether a release desires an object, and its record is confirmed; see confirms.
 func (x *Evaluation) claimed(k object.Key, known map[object.DeploymentID]ownership.Evidence) bool {
-	return slices.ContainsFunc(x.cluster.Of(k), func(o *resolve.Object) bool { return x.confirms(o, known) })
+	return slices.ContainsFunc(x.cluster.Of(k), func(o *desired.Object) bool { return x.confirms(o, known) })
 }
 
 // confirms reports whether the release record that desires an object is confirmed for it. known is the evidence of
 // records that was collected before; confirms adds to it.
-func (x *Evaluation) confirms(o *resolve.Object, known map[object.DeploymentID]ownership.Evidence) bool {
+func (x *Evaluation) confirms(o *desired.Object, known map[object.DeploymentID]ownership.Evidence) bool {
 	id := o.Deployment
 	if _, ok := known[id]; !ok {
 		known[id] = x.evidence(x.cluster.Deployment(id))
@@ -235,7 +235,7 @@ func (x *Evaluation) confirms(o *resolve.Object, known map[object.DeploymentID]o
 
 // evidence returns what confirms the release record of a bundle deployment, with the live objects that name the
 // release.
-func (x *Evaluation) evidence(d *resolve.BundleDeployment) ownership.Evidence {
+func (x *Evaluation) evidence(d *desired.BundleDeployment) ownership.Evidence {
 	e := d.Evidence()
 	if e.Trusted {
 		return e
@@ -256,7 +256,7 @@ func (x *Evaluation) undesiredByHash() map[string][]Undesired {
 }
 
 // deployment evaluates a bundle deployment. undesired are the objects that have its set and that no release desires.
-func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesired) *BundleDeployment {
+func (x *Evaluation) deployment(d *desired.BundleDeployment, undesired []Undesired) *BundleDeployment {
 	e := x.evidence(d)
 	out := &BundleDeployment{BundleDeployment: d, Evidence: e, Objects: x.objects(d, e)}
 	for i := range out.Objects {
@@ -274,7 +274,7 @@ func (x *Evaluation) deployment(d *resolve.BundleDeployment, undesired []Undesir
 }
 
 // objects returns the objects of a bundle deployment. They are its cells if nothing else changes them.
-func (x *Evaluation) objects(d *resolve.BundleDeployment, e ownership.Evidence) []Object {
+func (x *Evaluation) objects(d *desired.BundleDeployment, e ownership.Evidence) []Object {
 	id := d.ID()
 	cells := x.cells[id]
 	rollout, upgraded := x.rollouts[id]
@@ -311,7 +311,7 @@ func (x *Evaluation) objects(d *resolve.BundleDeployment, e ownership.Evidence) 
 
 // listGaps returns the gaps of the list of a kind. searched is true if objects which no release desires are searched
 // too.
-func (x *Evaluation) listGaps(objects []*resolve.Object, isConfirmed func(*resolve.Object) bool, l *List,
+func (x *Evaluation) listGaps(objects []*desired.Object, isConfirmed func(*desired.Object) bool, l *List,
 	searched bool) []source.Gap {
 	if !slices.ContainsFunc(objects, isConfirmed) {
 		return nil
@@ -345,7 +345,7 @@ func (x *Evaluation) PossiblyChanged() []*BundleDeployment {
 	}
 	var out []*BundleDeployment
 	for _, d := range x.Deployments() {
-		if d.From == resolve.FromRelease && (d.Counts.Missing+d.Counts.Modified > 0 || hashes[d.Ownership.Hash]) {
+		if d.From == desired.FromRelease && (d.Counts.Missing+d.Counts.Modified > 0 || hashes[d.Ownership.Hash]) {
 			out = append(out, d)
 		}
 	}

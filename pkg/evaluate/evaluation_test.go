@@ -11,12 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -30,7 +30,7 @@ var (
 // testCluster is a cluster with the live objects of random bundle deployments.
 type testCluster struct {
 	*rand.Rand
-	desired *resolve.DesiredState
+	desired *desired.DesiredState
 	live    map[object.Key]source.Object
 }
 
@@ -40,21 +40,21 @@ type testCluster struct {
 func newTestCluster(r *rand.Rand) *testCluster {
 	on := &directory.Cluster{State: &state.Cluster{}}
 	found := &directory.Directory{Fleet: &state.Fleet{}, Clusters: []*directory.Cluster{on}}
-	var all []*resolve.BundleDeployment
+	var all []*desired.BundleDeployment
 	for i := range 4 {
 		name := fmt.Sprintf("b%d", i)
 		own := ownership.Desired("default-"+name, name, namespaceOf(name))
-		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: name, Placed: true,
+		d := &desired.BundleDeployment{Deployment: directory.Deployment{Name: name, Placed: true,
 			Agent: fmt.Sprintf("agent-%d", i%2), Scope: directory.AgentScope{Evidence: directory.EvidenceReleases},
 			Release: release.Name{Namespace: namespaceOf(name), Name: name, Revision: 2}, Ownership: own,
 			ReleaseOwnership: own},
-			EarlierKnown: true, Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap",
+			EarlierKnown: true, Earlier: map[desired.KindName]bool{{Kind: "ConfigMap",
 				Name: fmt.Sprintf("old-%d", i)}: true}}
 		add := func(gvk schema.GroupVersionKind, name, spec string) {
 			ref := object.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: "web", Name: name}
 			raw := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"web","name":%q},%s}`,
 				ref.APIVersion, ref.Kind, name, spec)
-			d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d.ID(), Raw: raw, Namespaced: true,
+			d.Desired = append(d.Desired, &desired.Object{Ref: ref, Deployment: d.ID(), Raw: raw, Namespaced: true,
 				Index: len(d.Desired)})
 		}
 		for n := range 3 {
@@ -66,7 +66,7 @@ func newTestCluster(r *rand.Rand) *testCluster {
 		add(autoscalers, fmt.Sprintf("scaler-%d", i), `"spec":{"maxReplicas":5}`)
 		all, found.Deployments = append(all, d), append(found.Deployments, &d.Deployment)
 	}
-	return &testCluster{Rand: r, desired: resolve.Index(found, all), live: map[object.Key]source.Object{}}
+	return &testCluster{Rand: r, desired: desired.IndexState(found, all), live: map[object.Key]source.Object{}}
 }
 
 // namespaceOf is the namespace of a release.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Options of an evaluation.
@@ -29,21 +29,21 @@ type Options struct {
 // Evaluator evaluates the live objects of one cluster. It is immutable and safe for concurrent use.
 type Evaluator struct {
 	options Options
-	cluster resolve.OnCluster
-	scope   []*resolve.BundleDeployment
+	cluster desired.OnCluster
+	scope   []*desired.BundleDeployment
 	// rules are the comparePatches of each bundle deployment in scope.
 	rules map[object.DeploymentID][]compare.Rule
 	// comparedWith is, for the Memory, what the objects of a bundle deployment are compared with beside their
 	// manifests.
 	comparedWith map[object.DeploymentID][]byte
 	// kinds are the desired objects in scope by kind.
-	kinds map[schema.GroupVersionKind][]*resolve.Object
+	kinds map[schema.GroupVersionKind][]*desired.Object
 }
 
 // New returns the Evaluator of a cluster for those of its bundle deployments that are in scope.
-func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options) *Evaluator {
+func New(cluster desired.OnCluster, scope []*desired.BundleDeployment, o Options) *Evaluator {
 	e := &Evaluator{options: o, cluster: cluster, rules: map[object.DeploymentID][]compare.Rule{},
-		comparedWith: map[object.DeploymentID][]byte{}, kinds: map[schema.GroupVersionKind][]*resolve.Object{}}
+		comparedWith: map[object.DeploymentID][]byte{}, kinds: map[schema.GroupVersionKind][]*desired.Object{}}
 	for _, d := range scope {
 		if !d.IsOn(cluster.ID) {
 			continue
@@ -62,7 +62,7 @@ func New(cluster resolve.OnCluster, scope []*resolve.BundleDeployment, o Options
 }
 
 // Kinds are the desired objects in scope by kind.
-func (e *Evaluator) Kinds() map[schema.GroupVersionKind][]*resolve.Object { return e.kinds }
+func (e *Evaluator) Kinds() map[schema.GroupVersionKind][]*desired.Object { return e.kinds }
 
 // Hashes are the set hashes of the bundle deployments in scope.
 func (e *Evaluator) Hashes() map[string]bool {
@@ -96,13 +96,13 @@ func (e *Evaluator) DropManifests(l *List) {
 
 // evaluates reports whether a desired object is evaluated from the list of a kind. The desired objects of a bundle
 // deployment with a problem are not known; its record may still claim the object.
-func (e *Evaluator) evaluates(o *resolve.Object, kind schema.GroupVersionKind) bool {
+func (e *Evaluator) evaluates(o *desired.Object, kind schema.GroupVersionKind) bool {
 	_, inScope := e.rules[o.Deployment]
 	return inScope && e.cluster.Deployment(o.Deployment).Problem == "" && o.GroupVersionKind() == kind
 }
 
 // compares records what the objects of a bundle deployment are compared with, beside their manifests.
-func (e *Evaluator) compares(d *resolve.BundleDeployment) {
+func (e *Evaluator) compares(d *desired.BundleDeployment) {
 	with, err := json.Marshal(struct {
 		Ownership ownership.Metadata
 		Rules     []compare.Rule
@@ -114,7 +114,7 @@ func (e *Evaluator) compares(d *resolve.BundleDeployment) {
 }
 
 // ignored returns the conditions that the bundle ignores.
-func ignored(d *resolve.BundleDeployment) []map[string]string {
+func ignored(d *desired.BundleDeployment) []map[string]string {
 	if o := d.Options(); o.Ignore != nil {
 		return o.Ignore.Conditions
 	}

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -72,7 +72,7 @@ func (e *AmbiguousError) Error() string {
 
 // Find finds what a name stands for. An object of Fleet has precedence over deployed objects. The error is an
 // *AmbiguousError, or a *source.NotFoundError.
-func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
+func Find(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
 	matches := deployedObjects(desired, n, kinds)
 	names := slices.Sorted(maps.Keys(matches))
 	var ofFleet, parts []Target
@@ -101,7 +101,7 @@ func Find(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*
 
 // deployedObjects returns the objects with a name that bundle deployments desire, each with these deployments. The keys
 // are KIND/NAMESPACE/NAME.
-func deployedObjects(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) map[string]*Found {
+func deployedObjects(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) map[string]*Found {
 	matches := map[string]*Found{}
 	for _, d := range desired.Deployments {
 		for _, o := range d.Desired {
@@ -122,7 +122,7 @@ func deployedObjects(desired *resolve.DesiredState, n source.Named, kinds *sourc
 
 // addUnread adds the bundle deployments of the same bundles whose desired objects are not known: the objects may be on
 // their clusters too.
-func (f *Found) addUnread(desired *resolve.DesiredState) {
+func (f *Found) addUnread(desired *desired.DesiredState) {
 	for _, d := range desired.Deployments {
 		if d.Problem != "" && d.Bundle != "" && slices.Contains(f.bundles, d.Bundle) {
 			f.Targets = append(f.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
@@ -211,7 +211,7 @@ func eachNamed(in *directory.Directory, add func(kind, namespace, name string)) 
 
 // unnamed returns the error that a name stands for nothing. On a downstream cluster, where no Bundle is known, a name
 // without a kind may be that of a bundle deployment.
-func unnamed(desired *resolve.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
+func unnamed(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
 	out := &Found{Name: n}
 	var objects []object.Ref
 	for _, d := range desired.Deployments {
@@ -249,7 +249,7 @@ func isKind(word string, kinds *source.Kinds) bool {
 
 // desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;
 // empty if all bundles are known.
-func desireUnknown(desired *resolve.DesiredState, n source.Named) string {
+func desireUnknown(desired *desired.DesiredState, n source.Named) string {
 	for _, c := range desired.Clusters {
 		concerns := func(records string) bool { return n.Namespace == "" || c.MayConcern(records, n.Namespace) }
 		if why := DesireUnknown(desired, c, concerns); why != "" {

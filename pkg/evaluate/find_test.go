@@ -8,11 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -31,9 +31,9 @@ func TestFindOfFleet(t *testing.T) {
 	}
 	placed := directory.Deployment{Namespace: "cluster-a", Name: "web", GitRepo: "ws/web", Bundle: "ws/web",
 		Cluster: "ws/a"}
-	desired := &resolve.DesiredState{
+	desired := &desired.DesiredState{
 		Directory: &directory.Directory{Fleet: read, Deployments: []*directory.Deployment{&placed}},
-		Deployments: []*resolve.BundleDeployment{{Deployment: placed, Desired: []*resolve.Object{
+		Deployments: []*desired.BundleDeployment{{Deployment: placed, Desired: []*desired.Object{
 			{Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "logs", Name: "loki"}}}}},
 	}
 	for name, want := range map[string]string{

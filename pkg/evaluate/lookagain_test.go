@@ -10,11 +10,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -39,9 +39,9 @@ func TestObservedLookAgain(t *testing.T) {
 		d := c.desired.Deployments[0]
 		ref := object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "pod"}
 		const identity = `"apiVersion":"v1","kind":"Pod"`
-		d.Desired = []*resolve.Object{{Ref: ref, Deployment: d.ID(), Namespaced: true,
+		d.Desired = []*desired.Object{{Ref: ref, Deployment: d.ID(), Namespaced: true,
 			Raw: []byte(`{` + identity + `,"metadata":{"namespace":"web","name":"pod"},"spec":{"nodeName":"a"}}`)}}
-		desired := resolve.Index(c.desired.Directory, []*resolve.BundleDeployment{d})
+		desired := desired.IndexState(c.desired.Directory, []*desired.BundleDeployment{d})
 		raw := fmt.Appendf(nil, `{%s,"metadata":{"namespace":"web","name":"pod","creationTimestamp":%q,
 			"labels":{%q:%q,%q:%q},"annotations":{%q:%q,%q:%q,%q:%q}},"spec":{"nodeName":%q},
 			"status":{"phase":"Pending","conditions":[{"reason":"Unschedulable","type":"PodScheduled","status":"False"

@@ -9,10 +9,10 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -68,7 +68,7 @@ func (c *remembering) changeDesired() {
 	default: // neighbors desire the first ones too
 		d.Desired = d.Desired[:1+c.IntN(6)] // of six
 	}
-	c.desired = resolve.Index(c.desired.Directory, c.desired.Deployments)
+	c.desired = desired.IndexState(c.desired.Directory, c.desired.Deployments)
 }
 
 // TestMemory checks that the observation of an object that is remembered is that of its content, after random changes

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -39,7 +39,7 @@ func (e *Evaluator) Observe(live source.Object, gvk schema.GroupVersionKind) (Ob
 }
 
 // observe evaluates a live object with the metadata m, and the desired objects with its identity.
-func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*resolve.Object,
+func (e *Evaluator) observe(live source.Object, m *object.Meta, desired []*desired.Object,
 	gvk schema.GroupVersionKind) Observation {
 	var out Observation
 	if live.Kind.GroupKind() == AutoscalerKind {
@@ -203,7 +203,7 @@ func (o *Object) setReadiness(v health.Readiness) {
 }
 
 // owner returns the other owner of an object that its bundle does not own; nil without another owner.
-func (c *cell) owner(have ownership.Metadata, d *resolve.BundleDeployment) *Owner {
+func (c *cell) owner(have ownership.Metadata, d *desired.BundleDeployment) *Owner {
 	noSet, ownRelease := have.Hash == "" && have.SetID == "", have.Release() == d.Ownership.Release()
 	if noSet && (have.ReleaseName == "" || ownRelease) {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // compareUnowned sets the differences of an unowned object, which the next deploy of the bundle overwrites, and the
@@ -85,7 +85,7 @@ func (o *Object) ChangedOnWrite() bool {
 }
 
 // AcceptsHelmsLabel reports whether the comparePatches of its bundle exclude the label that Helm writes into an object.
-func AcceptsHelmsLabel(d *resolve.BundleDeployment, o *resolve.Object) bool {
+func AcceptsHelmsLabel(d *desired.BundleDeployment, o *desired.Object) bool {
 	rules := d.ComparePatches()
 	if !compare.Applies(rules, o.Ref) {
 		return false
@@ -104,7 +104,7 @@ func AcceptsHelmsLabel(d *resolve.BundleDeployment, o *resolve.Object) bool {
 }
 
 // AcceptsMissing reports whether the comparePatches of its bundle exclude an object that is missing.
-func AcceptsMissing(d *resolve.BundleDeployment, o *resolve.Object) bool {
+func AcceptsMissing(d *desired.BundleDeployment, o *desired.Object) bool {
 	return compare.Ignored(d.ComparePatches(), o.Ref)
 }
 

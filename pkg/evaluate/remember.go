@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Remembered returns a function that reports whether a live object of a kind is known to be as desired in a
@@ -27,7 +27,7 @@ func (e *Evaluator) Remembered(kind schema.GroupVersionKind) func(namespace, nam
 }
 
 // remember records what was observed of a live object, if it is as desired or does not matter.
-func (e *Evaluator) remember(kind schema.GroupVersionKind, meta *object.Meta, desired []*resolve.Object,
+func (e *Evaluator) remember(kind schema.GroupVersionKind, meta *object.Meta, desired []*desired.Object,
 	seen Observation) {
 	m := e.options.Memory
 	if m == nil {
@@ -47,7 +47,7 @@ func (e *Evaluator) forget(kind schema.GroupVersionKind, key object.Key) {
 
 // asDesired returns the observation of a live object that is ready and as desired; of one that is not desired, that it
 // does not matter.
-func (e *Evaluator) asDesired(desired []*resolve.Object) Observation {
+func (e *Evaluator) asDesired(desired []*desired.Object) Observation {
 	var out Observation
 	for _, d := range desired {
 		o := newObject(d)
@@ -59,7 +59,7 @@ func (e *Evaluator) asDesired(desired []*resolve.Object) Observation {
 
 // digest identifies a version of a live object and everything with which it is compared. ok is false if not all of that
 // is known, or if other bundle deployments matter.
-func (e *Evaluator) digest(desired []*resolve.Object, kind schema.GroupVersionKind, version string) (digest uint64,
+func (e *Evaluator) digest(desired []*desired.Object, kind schema.GroupVersionKind, version string) (digest uint64,
 	ok bool) {
 	if len(desired) == 0 {
 		return maphash.String(e.options.Memory.seed, version), true

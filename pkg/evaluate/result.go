@@ -10,10 +10,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -21,7 +21,7 @@ import (
 // Result is the result of an evaluation. It is immutable.
 type Result struct {
 	// Desired is the whole desired state, also out of scope.
-	Desired *resolve.DesiredState
+	Desired *desired.DesiredState
 	// Deployments are the bundle deployments in scope.
 	Deployments []*BundleDeployment
 	// Undesired are the live objects that have a hash and that no release desires.
@@ -61,7 +61,7 @@ func (r *Result) Now() time.Time { return r.Source.TakenAt }
 
 // InOrder returns the evaluations of the bundle deployments in scope, in their order. One whose objects are not read
 // has no evaluation.
-func InOrder(scope []*resolve.BundleDeployment, clusters []Evaluated) []*BundleDeployment {
+func InOrder(scope []*desired.BundleDeployment, clusters []Evaluated) []*BundleDeployment {
 	evaluated := map[object.DeploymentID]*BundleDeployment{}
 	for _, c := range clusters {
 		for _, d := range c.Deployments {
@@ -242,7 +242,7 @@ func NoRecordCaptured(desired *directory.Directory) bool {
 
 // DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle
 // desires; empty if all bundles are known. concerns reports whether a record of a namespace may concern the object.
-func DesireUnknown(desired *resolve.DesiredState, c *directory.Cluster, concerns func(namespace string) bool) string {
+func DesireUnknown(desired *desired.DesiredState, c *directory.Cluster, concerns func(namespace string) bool) string {
 	if problem, detail := directory.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail
 	}

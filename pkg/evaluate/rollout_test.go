@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -82,16 +82,16 @@ func TestUpgraded(t *testing.T) {
 // state. Objects named created and left were in an earlier revision.
 func observed(names []string, others State) *Evaluation {
 	on := &directory.Cluster{State: &state.Cluster{}}
-	d := &resolve.BundleDeployment{Deployment: directory.Deployment{Name: "a", Placed: true,
+	d := &desired.BundleDeployment{Deployment: directory.Deployment{Name: "a", Placed: true,
 		Ownership: ownership.Metadata{Hash: "h"}},
-		Earlier: map[resolve.KindName]bool{{Kind: "ConfigMap", Name: "created"}: true,
+		Earlier: map[desired.KindName]bool{{Kind: "ConfigMap", Name: "created"}: true,
 			{Kind: "ConfigMap", Name: "left"}: true}}
 	for i, name := range names {
 		ref := object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "web", Name: name}
-		d.Desired = append(d.Desired, &resolve.Object{Ref: ref, Deployment: d.ID(), Raw: []byte(name), Index: i})
+		d.Desired = append(d.Desired, &desired.Object{Ref: ref, Deployment: d.ID(), Raw: []byte(name), Index: i})
 	}
-	all := []*resolve.BundleDeployment{d}
-	desired := resolve.Index(&directory.Directory{Clusters: []*directory.Cluster{on}}, all)
+	all := []*desired.BundleDeployment{d}
+	desired := desired.IndexState(&directory.Directory{Clusters: []*directory.Cluster{on}}, all)
 	x := New(desired.On(on.ID), all, Options{}).Evaluate(Observed{})
 	for i, o := range d.Desired {
 		out := newObject(o)

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/health"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -57,7 +57,7 @@ func (e *Evaluator) Answer(q Question, before, after object.Content) Answer {
 // Question is an object for which the server makes a dry run.
 type Question struct {
 	*Object
-	Desired *resolve.Object
+	Desired *desired.Object
 	// deploys is the bundle deployment for a question about its next deploy; nil for one about a difference.
 	deploys *BundleDeployment
 }
@@ -96,7 +96,7 @@ func Trials(deployments []*BundleDeployment) []Question {
 
 // writes reports whether the next deploy writes an object. A field that its kind does not have is no difference, but
 // the manifest is another one.
-func (d *BundleDeployment) writes(o *Object, desired *resolve.Object) bool {
+func (d *BundleDeployment) writes(o *Object, desired *desired.Object) bool {
 	if o.State == Missing || o.State == Unowned || len(o.Differences) > 0 {
 		return true
 	}

@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -31,7 +31,7 @@ func TestGroupComplete(t *testing.T) {
 		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}
 		f := &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
 			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}
-		desired := &resolve.DesiredState{Directory: &directory.Directory{Fleet: f}}
+		desired := &desired.DesiredState{Directory: &directory.Directory{Fleet: f}}
 		includes := func(string, metav1.Object) bool { return tc.whole }
 		if got := newTree(desired, nil, includes)[state.ClusterGroup][0]; got.Complete != tc.complete {
 			t.Errorf("%s: complete is %t, want %t", tc.name, got.Complete, tc.complete)
@@ -41,7 +41,7 @@ func TestGroupComplete(t *testing.T) {
 
 // manyDeployments returns 10,000 ready bundle deployments: 100 bundles of 10 GitRepos on 100 clusters, which are in 11
 // ClusterGroups: one of all clusters, and ten of ten clusters each.
-func manyDeployments() (*resolve.DesiredState, []*BundleDeployment) {
+func manyDeployments() (*desired.DesiredState, []*BundleDeployment) {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "fleet-default", Name: name, Labels: labels}
 	}
@@ -65,19 +65,19 @@ func manyDeployments() (*resolve.DesiredState, []*BundleDeployment) {
 		c.Status.Namespace = fmt.Sprint("cluster-fleet-default-", i)
 		f.Clusters = append(f.Clusters, c)
 	}
-	desired := &resolve.DesiredState{Directory: &directory.Directory{Fleet: f}}
+	wanted := &desired.DesiredState{Directory: &directory.Directory{Fleet: f}}
 	var scope []*BundleDeployment
 	for i := range 10_000 {
 		counts := v1alpha1.ResourceCounts{DesiredReady: 10, Ready: 10}
 		bd := &v1alpha1.BundleDeployment{Status: v1alpha1.BundleDeploymentStatus{ResourceCounts: &counts, Ready: true}}
-		d := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: fmt.Sprint("cluster-", i%100),
+		d := &desired.BundleDeployment{Deployment: directory.Deployment{Namespace: fmt.Sprint("cluster-", i%100),
 			Name: fmt.Sprint("bundle-", i/100), BD: bd, Bundle: fmt.Sprint("fleet-default/bundle-", i/100),
 			GitRepo: fmt.Sprint("fleet-default/repo-", i/1000), Cluster: fmt.Sprint("fleet-default/cluster-", i%100)}}
-		desired.Deployments = append(desired.Deployments, d)
+		wanted.Deployments = append(wanted.Deployments, d)
 		all := Counts{Desired: 10, Ready: 10}
 		scope = append(scope, &BundleDeployment{BundleDeployment: d, Counts: all, State: Ready})
 	}
-	return desired, scope
+	return wanted, scope
 }
 
 // everything includes all of Fleet's objects in a scope.

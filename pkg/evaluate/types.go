@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -136,7 +136,7 @@ type Object struct {
 }
 
 // newObject returns the observation of a desired object without a state.
-func newObject(o *resolve.Object) Object {
+func newObject(o *desired.Object) Object {
 	return Object{Ref: o.Ref, Deployment: o.Deployment, Namespaced: o.Namespaced, Document: o.Document,
 		Alone: o.Alone, index: o.Index}
 }
@@ -267,7 +267,7 @@ type Undesired struct {
 
 // BundleDeployment is one bundle on one cluster with the state of its objects.
 type BundleDeployment struct {
-	*resolve.BundleDeployment
+	*desired.BundleDeployment
 	Objects []Object
 	// Orphans are left over from earlier revisions.
 	Orphans []Undesired

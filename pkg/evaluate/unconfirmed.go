@@ -5,9 +5,9 @@ package evaluate
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Unconfirmed is the reason of the state Unknown for an object that only a release record of another namespace desires,
@@ -15,7 +15,7 @@ import (
 const Unconfirmed = "Unconfirmed"
 
 // unconfirmed makes an object Unknown. What was observed of it shows nothing about the bundle.
-func (o *Object) unconfirmed(d *resolve.BundleDeployment) {
+func (o *Object) unconfirmed(d *desired.BundleDeployment) {
 	*o = Object{Ref: o.Ref, Deployment: o.Deployment, Namespaced: o.Namespaced, Document: o.Document, Alone: o.Alone,
 		index: o.index, State: Unknown, Reason: Unconfirmed,
 		Message: "only the record of release " + d.Release.String() + " desires it, and nothing outside of namespace " +
@@ -32,7 +32,7 @@ func (d *BundleDeployment) HasResult() bool {
 
 // certain reports whether a release desires a live object with the metadata m, as far as this object shows. Other
 // objects may still confirm the record of one that is not certain.
-func (e *Evaluator) certain(desired []*resolve.Object, m *object.Meta) bool {
+func (e *Evaluator) certain(desired []*desired.Object, m *object.Meta) bool {
 	for _, o := range desired {
 		evidence := e.cluster.Deployment(o.Deployment).Evidence()
 		if !evidence.Trusted {

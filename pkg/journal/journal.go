@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package journal has the entries of the auditor about what vanished, and reads them. They are in ConfigMaps with a
-// label. The package pkg/auditor/journal writes them.
+// label. The package pkg/auditor/publish writes them.
 package journal
 
 import (

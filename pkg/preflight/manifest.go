@@ -10,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // manifests reports what the manifests themselves show.
@@ -47,7 +47,7 @@ func (r *rollout) manifests() {
 
 // random reports an object of which a template makes another value each time. If an object that it looks up could not
 // be read, the template may keep that value.
-func (r *rollout) random(o *resolve.Object) {
+func (r *rollout) random(o *desired.Object) {
 	if len(o.Unstable) == 0 || len(r.d.Rendering.Unresolved) > 0 {
 		return
 	}
@@ -59,7 +59,7 @@ func (r *rollout) random(o *resolve.Object) {
 }
 
 // expires reports a Job that Kubernetes deletes when it has finished.
-func (r *rollout) expires(o *resolve.Object) {
+func (r *rollout) expires(o *desired.Object) {
 	ttl := evaluate.TTLAfterFinished(o)
 	if ttl == nil || evaluate.AcceptsMissing(r.d.BundleDeployment, o) {
 		return
@@ -82,7 +82,7 @@ func (r *rollout) forcedClaim(o *evaluate.Object) {
 
 // statesVolume reports whether the manifest of a claim names its volume.
 func (r *rollout) statesVolume(o *evaluate.Object) bool {
-	return slices.ContainsFunc(r.d.Desired, func(d *resolve.Object) bool {
+	return slices.ContainsFunc(r.d.Desired, func(d *desired.Object) bool {
 		var claim corev1.PersistentVolumeClaim
 		return d.Key() == o.Key() && object.Into(d.Raw, &claim) == nil && claim.Spec.VolumeName != ""
 	})
@@ -117,7 +117,7 @@ func (r *rollout) notServed(o *evaluate.Object) bool {
 	item := r.add("KindNotServed", &o.Ref, "%s: the cluster does not serve its kind, and Helm refuses the bundle "+
 		"before it creates anything (\"no matches for kind\")", o.Key())
 	item.Remedies = advise("install the definition of the kind first")
-	if slices.ContainsFunc(r.d.Desired, func(d *resolve.Object) bool { return defines(d.Raw, kind) }) {
+	if slices.ContainsFunc(r.d.Desired, func(d *desired.Object) bool { return defines(d.Raw, kind) }) {
 		item.Message += "; its definition is in the same manifest"
 		item.Remedies = advise("move the definition to crds/ of a chart, or to another bundle that dependsOn names")
 	}

@@ -14,22 +14,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // Check predicts the rollout of every bundle that is, or may be, deployed to this cluster. elsewhere is the number of
 // bundles that are known to be deployed to other clusters.
 func Check(c *check.Input) (rollouts []report.Rollout, elsewhere int) {
-	dependencies, causes := dependency.New(c.Result.Desired.Directory), c.Causes()
+	dependencies, causes := facts.NewDependencies(c.Result.Desired.Directory), c.Causes()
 	for _, d := range c.Result.Deployments {
 		if d.OnOtherCluster {
 			elsewhere++
@@ -85,7 +84,7 @@ func (r *rollout) predict() {
 	defer r.paused()
 	r.refusals()
 	r.names()
-	if r.d.From != resolve.FromBundle && r.d.From != resolve.FromFiles { // the desired objects are not known
+	if r.d.From != desired.FromBundle && r.d.From != desired.FromFiles { // the desired objects are not known
 		r.Release = "" // the release in the record may not be that of the bundle
 		if r.d.Rendering.Refused == "" {
 			why := strings.Join(r.d.Rendering.Unresolved, "; ")
@@ -221,7 +220,7 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 	switch {
 	case isFalse(installed):
 		return installed
-	case applied, dependency.SaysItWaits(d.BD):
+	case applied, facts.SaysItWaits(d.BD):
 	case isFalse(deployed):
 		return deployed
 	}

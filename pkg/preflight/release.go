@@ -5,10 +5,10 @@ package preflight
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -116,7 +116,7 @@ func (r *rollout) notBuilt() {
 	}
 	on := r.c.Result.Desired.Cluster(d.ClusterID)
 	for _, o := range d.Removed {
-		desired := slices.ContainsFunc(d.Desired, func(x *resolve.Object) bool { return x.Ref == o.Ref })
+		desired := slices.ContainsFunc(d.Desired, func(x *desired.Object) bool { return x.Ref == o.Ref })
 		if desired || !on.State.NotServed(o.GroupVersionKind()) { // a desired object has an item of its own
 			continue
 		}
@@ -137,11 +137,11 @@ func (r *rollout) deletions() {
 }
 
 // deleted reports objects of the release, if the bundle does not have them. isIn says how it does not: "not".
-func (r *rollout) deleted(objects []*resolve.Object, isIn string) {
+func (r *rollout) deleted(objects []*desired.Object, isIn string) {
 	d := r.d
 	for _, o := range objects {
-		desired := r.c.Result.Desired.On(d.ClusterID).Of(o.Key())
-		if slices.ContainsFunc(desired, func(o *resolve.Object) bool {
+		wanted := r.c.Result.Desired.On(d.ClusterID).Of(o.Key())
+		if slices.ContainsFunc(wanted, func(o *desired.Object) bool {
 			return o.Deployment == d.ID()
 		}) || o.Kept() {
 			continue
@@ -149,11 +149,11 @@ func (r *rollout) deleted(objects []*resolve.Object, isIn string) {
 		r.Counts.Delete++
 		message := o.Key().String() + " is in release " + d.Ownership.Release() + " and " + isIn +
 			" in the bundle: the rollout deletes it"
-		if len(desired) == 0 {
+		if len(wanted) == 0 {
 			r.add("Deleted", &o.Ref, "%s", message)
 			continue
 		}
-		other := "bundle deployment " + desired[0].Deployment.String()
+		other := "bundle deployment " + wanted[0].Deployment.String()
 		r.add("DeletesWanted", &o.Ref, "%s, although %s desires it", message, other).Owner = other
 	}
 }

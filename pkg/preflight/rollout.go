@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/dependency"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -21,7 +20,7 @@ type rollout struct {
 	c *check.Input
 	d *evaluate.BundleDeployment
 
-	dependencies *dependency.Index
+	dependencies *facts.Dependencies
 	causes       *check.Causes
 	// takes reports whether Helm takes over existing objects.
 	takes bool

@@ -5,8 +5,8 @@ package printers_test
 import (
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/agents"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
@@ -14,7 +14,7 @@ func agentsOf(t *testing.T, p *people) {
 	t.Helper()
 	for _, name := range []string{"agent-heartbeats", "agent-pending", "reimport-fleet-0.12", "reimport-ca",
 		"reimport-masked"} {
-		d, err := agents.Of(t.Context(), captured(t, "cases/"+name+".yaml"), agents.Options{Version: "test"}, nil)
+		d, err := query.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), query.AgentsOptions{Version: "test"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/comparison"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
@@ -21,7 +20,7 @@ func TestComparison(t *testing.T) {
 	bd := &unread.BundleDeployments[1]
 	bd.State, bd.Reason, bd.Resources = report.Unknown, "Forbidden", nil
 	show := func(before, after *report.Audit) printers.Document {
-		return printers.Comparison(comparison.Compare(before, after, "test"), printers.Options{})
+		return printers.Comparison(report.Compare(before, after, "test"), printers.Options{})
 	}
 	var p people
 	p.addDocument(t, "worse", show(clean, sick))
@@ -68,7 +67,7 @@ func TestComparisonIsGreenOnlyWithoutChange(t *testing.T) {
 			if both {
 				change(before)
 			}
-			out := shown(t, "table", printers.Comparison(comparison.Compare(before, after, ""),
+			out := shown(t, "table", printers.Comparison(report.Compare(before, after, ""),
 				printers.Options{Colour: true}))
 			lines := strings.Split(strings.TrimSpace(out), "\n")
 			read := name == "a missing object" || name == "another state" || name == "everything is new"

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/suppress"
 )
 
 // ignored is a report without the findings that an ignore file names.
 func ignored(t *testing.T, a *report.Audit) *report.Audit {
 	t.Helper()
-	f, err := suppress.ParseIgnoreFile(".fleetdoctor.yaml", []byte(`ignore:
+	f, err := report.ParseIgnoreFile(".fleetdoctor.yaml", []byte(`ignore:
 - {code: FD104, object: {kind: Secret}, reason: the password is rotated by hand, expires: 2027-01-31}
 - {code: [FD101, FD701], reason: "a reason with \u001b[31m colour"}
 - {code: FD205, cluster: absent, reason: it matches nothing}

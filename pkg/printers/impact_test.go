@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/impact/read"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
@@ -16,7 +16,7 @@ import (
 // TestGoldenImpact compares impact reports with their golden files.
 func TestGoldenImpact(t *testing.T) {
 	read := func(file string, names ...source.Named) *report.Impact {
-		d, err := read.Impact(t.Context(), captured(t, "impacts/"+file+".yaml"), audit.Options{Version: "test"}, names)
+		d, err := query.Impact(t.Context(), captured(t, "impacts/"+file+".yaml"), audit.Options{Version: "test"}, names)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,15 +8,14 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/owner"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/targets"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
@@ -162,7 +161,7 @@ func ownerOf(t *testing.T, p *people) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := owner.Of(t.Context(), s, audit.Options{Version: "test", Commands: cases.Commands},
+	d, err := query.Owners(t.Context(), s, audit.Options{Version: "test", Commands: cases.Commands},
 		[]source.Named{{Kind: "deploy", Name: "frontend"}, {Kind: "clusterrole", Name: "edge-reader"},
 			{Kind: "svc", Name: "edge"}})
 	if err != nil {
@@ -178,7 +177,7 @@ func targetsOf(t *testing.T, p *people) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := targets.Of(t.Context(), s, targets.Options{Version: "test"},
+	d, err := query.Targets(t.Context(), s, query.TargetsOptions{Version: "test"},
 		[]source.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
 	if err != nil {
 		t.Fatal(err)

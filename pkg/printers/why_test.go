@@ -15,23 +15,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/why"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
 func whyOf(t *testing.T, src source.Source, targets ...evaluate.Target) *report.Why {
 	t.Helper()
-	all := why.Targets(targets)
+	all := query.WhyTargets(targets)
 	found, err := audit.Run(t.Context(), src, audit.Options{Commands: cases.Commands, Version: "test",
-		Scope: evaluate.Scope{Targets: all}, Pick: why.Pick})
+		Scope: evaluate.Scope{Targets: all}, Pick: query.Pick})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return why.Explain(found.Input(), found.Findings, all, nil, "test").Redacted(found.Secrets)
+	return query.Explain(found.Input(), found.Findings, all, nil, "test").Redacted(found.Secrets)
 }
 
 // TestGoldenWhy compares explanations with their golden files.

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -66,11 +66,11 @@ func (a *applies) Send(_ context.Context, _ object.Ref, _ source.Apply, body []b
 // TestCreates creates an object with server-side apply. The server, and not an earlier read, decides that it does not
 // exist.
 func TestCreates(t *testing.T) {
-	const desired = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"theme","namespace":"web"},` +
+	const wanted = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"theme","namespace":"web"},` +
 		`"data":{"colour":"blue"}}`
 	another := func(a *applies) { a.live = object.Content{"metadata": map[string]any{"uid": "u-other"}} }
 	equal := func(a *applies) {
-		if err := json.Unmarshal([]byte(desired), &a.live); err != nil {
+		if err := json.Unmarshal([]byte(wanted), &a.live); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,8 +101,8 @@ func TestCreates(t *testing.T) {
 				if tc.before != nil {
 					tc.before(&tc.server)
 				}
-				d := &evaluate.BundleDeployment{ServerSide: true, BundleDeployment: &resolve.BundleDeployment{
-					Desired: []*resolve.Object{{Raw: []byte(desired)}}}}
+				d := &evaluate.BundleDeployment{ServerSide: true, BundleDeployment: &desired.BundleDeployment{
+					Desired: []*desired.Object{{Raw: []byte(wanted)}}}}
 				items := []Item{{RepairedObject: report.RepairedObject{Ref: theme, Step: remedy.StepCreate,
 					Action: report.ActionCreate},
 					do: &creation{written: written{deployment: d, object: &evaluate.Object{}}}}}

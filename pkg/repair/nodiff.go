@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // difference describes why the policy if-no-diff does not take an object; it is "" if the object is proven to be as the
@@ -44,18 +44,18 @@ func difference(d *evaluate.BundleDeployment, x *evaluate.Object) string {
 // then change objects that equal them. It is "" if they are those of the bundle.
 func outdated(d *evaluate.BundleDeployment) string {
 	switch {
-	case d.From == resolve.FromFiles:
+	case d.From == desired.FromFiles:
 		return ""
 	case d.BD == nil:
 		return fmt.Sprintf("the BundleDeployment of release record %s was not read, so the bundle may be newer than "+
 			"the record", d.Release)
 	case d.BD.Spec.DeploymentID != d.BD.Spec.StagedDeploymentID:
 		return "the newest deployment of the bundle waits for its rollout"
-	case d.From != resolve.FromRelease:
+	case d.From != desired.FromRelease:
 		return ""
 	case d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID:
 		return fmt.Sprintf("release record %s is of an earlier deployment of the bundle; --desired=%s compares with "+
-			"the bundle itself", d.Release, resolve.FromBundle)
+			"the bundle itself", d.Release, desired.FromBundle)
 	}
 	newer := slices.IndexFunc(d.RecordProblems, func(p directory.RecordProblem) bool {
 		return p.Record.Revision > d.Release.Revision

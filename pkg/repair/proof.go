@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // claim is what a step does because of a release record.
@@ -66,7 +66,7 @@ func proven(rendered *evaluate.Result, c claim) bool {
 		return false
 	}
 	for _, d := range rendered.Deployments {
-		known := d.Problem == "" && d.From == resolve.FromBundle && len(d.Uncertain()) == 0
+		known := d.Problem == "" && d.From == desired.FromBundle && len(d.Uncertain()) == 0
 		if d.ID() == c.of().ID() && known {
 			return c.follows(d)
 		}

@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -30,7 +30,7 @@ func ref(kind, namespace, name string) object.Ref {
 
 // unsorted returns a result and findings, with all lists that a report sorts in random order.
 func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
-	out := &evaluate.Result{Desired: &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}},
+	out := &evaluate.Result{Desired: &desired.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}},
 		Tree: evaluate.Tree{}}
 	var findings []check.Finding
 	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
@@ -46,7 +46,7 @@ func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
 				out.Tree[kind] = append(out.Tree[kind], &evaluate.Aggregate{Kind: kind, Object: o, Complete: true,
 					InScope: true})
 			}
-			of := &resolve.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}}
+			of := &desired.BundleDeployment{Deployment: directory.Deployment{Namespace: ns, Name: name}}
 			d := &evaluate.BundleDeployment{BundleDeployment: of,
 				Counts: evaluate.Counts{Desired: 3, Ready: 1, Modified: 2}}
 			for _, kind := range []string{"Service", "ConfigMap"} {
@@ -118,7 +118,7 @@ func TestNewAudit(t *testing.T) {
 
 // TestEmpty checks that required lists are present if they are empty, because programs read them.
 func TestEmpty(t *testing.T) {
-	nothing := &resolve.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}
+	nothing := &desired.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}
 	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: nothing}, nil, "").
 		Redacted(&secret.Values{}))
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/tidwall/pretty"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -22,7 +22,7 @@ import (
 )
 
 // fieldsOf returns the fields to capture for a desired state.
-func fieldsOf(desired *resolve.DesiredState, bundles bool) fields {
+func fieldsOf(desired *desired.DesiredState, bundles bool) fields {
 	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{},
 		kubeConfigs: map[types.NamespacedName]bool{}, bundles: bundles}
 	for _, d := range desired.Deployments {

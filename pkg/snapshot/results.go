@@ -8,12 +8,12 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -183,7 +183,7 @@ func (t *taking) renderings(a *archive) error {
 }
 
 // rendering returns the result of rendering a bundle, with the values of Secrets masked as in live objects.
-func (t *taking) rendering(d *resolve.BundleDeployment) source.Rendering {
+func (t *taking) rendering(d *desired.BundleDeployment) source.Rendering {
 	x := &d.Rendering
 	masks := t.masker.Object(object.Key{Group: fleetGroup, Kind: state.BundleDeployment, Namespace: d.Namespace,
 		Name: d.Name})

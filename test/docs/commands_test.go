@@ -20,8 +20,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
@@ -40,11 +39,11 @@ type run struct {
 
 // live says that the program would have needed a cluster.
 func (r run) live() bool {
-	return r.status == exit.Failed && strings.Contains(r.stdout+r.stderr, unreachable)
+	return r.status == cli.ExitFailed && strings.Contains(r.stdout+r.stderr, unreachable)
 }
 
 // partial says that the program printed a report that states what could not be read.
-func (r run) partial() bool { return r.status == exit.Failed && r.stdout != "" && r.stderr == "" }
+func (r run) partial() bool { return r.status == cli.ExitFailed && r.stdout != "" && r.stderr == "" }
 
 // TestCommands runs each command of the documentation in this process, in a directory with the files that the pages
 // name. A command that reads a snapshot must print what its transcript shows. A command that needs a cluster must get
@@ -81,7 +80,7 @@ func check(t *testing.T, page string, b block, s step) int {
 		t.Errorf("%s: %v\n%s", place, err, s.script)
 	}
 	for _, r := range runs {
-		if r.status != exit.OK && r.status != exit.Found && !r.live() && !r.partial() {
+		if r.status != cli.ExitOK && r.status != cli.ExitFound && !r.live() && !r.partial() {
 			t.Errorf("%s: status %d of %s\n%s", place, r.status, strings.Join(r.args, " "), r.stderr)
 		}
 	}
@@ -153,7 +152,7 @@ func start(ctx context.Context, args []string, in io.Reader) run {
 		in = strings.NewReader("")
 	}
 	// as a release: "webhook install" refuses others
-	env := verb.Environment{Streams: genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}, Version: "v1.0.0"}
+	env := cli.Environment{Streams: genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}, Version: "v1.0.0"}
 	r := run{args: args}
 	if len(args) > 1 && args[1] == "serve" {
 		c, flags, err := cmd.New("kubectl-fleetdoctor", env).Find(args)
@@ -161,7 +160,7 @@ func start(ctx context.Context, args []string, in io.Reader) run {
 			err = c.ParseFlags(flags)
 		}
 		if err != nil {
-			r.status, r.stderr = exit.Usage, err.Error()
+			r.status, r.stderr = cli.ExitUsage, err.Error()
 		}
 		return r
 	}

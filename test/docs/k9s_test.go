@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // k9sPlugin is a plugin of k9s, with the fields that the file uses.
@@ -117,7 +117,7 @@ func runPlugin(t *testing.T, p k9sPlugin, o selected, variables map[string]strin
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%q: %v, %d calls of the program", args, err, len(runs))
 	}
-	if !slices.Contains([]int{exit.OK, exit.Found}, runs[0].status) {
+	if !slices.Contains([]int{cli.ExitOK, cli.ExitFound}, runs[0].status) {
 		t.Errorf("%q: status %d\n%s", args, runs[0].status, runs[0].stderr)
 	}
 	if !strings.Contains(runs[0].stdout, o.name) {

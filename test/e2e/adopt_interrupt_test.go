@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
@@ -300,7 +300,7 @@ func TestReceiptNameExists(t *testing.T) {
 	if err := os.WriteFile(name+".jsonl", []byte("theirs"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := runWith(t.Context(), t, verb.Environment{Now: func() time.Time { return now }}, "adopt", "--kubeconfig",
+	r := runWith(t.Context(), t, cli.Environment{Now: func() time.Time { return now }}, "adopt", "--kubeconfig",
 		f.kubeconfig, "--yes", "-o", "json")
 	a := decodeAdoption(t, r.stdout)
 	if r.status != 0 || a == nil || a.Receipt != name+"-2.jsonl" {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/openreports"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/publish"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	objects "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -42,7 +42,7 @@ func openReportsCRDs(t *testing.T) string {
 
 // reporting is a writer of reports with a clock, whose requests are counted.
 type reporting struct {
-	*openreports.Writer
+	*publish.Reports
 	t      *testing.T
 	now    time.Time
 	proxy  *counting.Proxy
@@ -57,7 +57,7 @@ func newReporting(t *testing.T, server *cluster.Cluster) *reporting {
 		t.Fatal(err)
 	}
 	r.client = client
-	r.Writer = openreports.New(openreports.Options{Client: client, Log: logr.Discard(),
+	r.Reports = publish.NewReports(publish.ReportsOptions{Client: client, Log: logr.Discard(),
 		Now: func() time.Time { return r.now }})
 	return r
 }

@@ -16,8 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/events"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/publish"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	sourcecluster "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -33,9 +32,9 @@ func TestAuditorTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := events.New(events.Options{Client: client.EventsV1(), Instance: "auditor-0", Now: time.Now,
+	written := publish.NewEvents(publish.EventsOptions{Client: client.EventsV1(), Instance: "auditor-0", Now: time.Now,
 		Log: logr.Discard()})
-	book := journal.New(journal.Options{Client: client.CoreV1(), Namespace: "auditor", Now: time.Now,
+	book := publish.NewJournal(publish.JournalOptions{Client: client.CoreV1(), Namespace: "auditor", Now: time.Now,
 		Log: logr.Discard()})
 	var follower view.Follower
 	show := func() {

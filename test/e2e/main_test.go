@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
@@ -28,7 +28,7 @@ var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Exit(cmd.Main(context.Background(), os.Args, verb.Environment{Pause: noPause,
+		os.Exit(cmd.Main(context.Background(), os.Args, cli.Environment{Pause: noPause,
 			Streams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}}))
 	}
 	dir, err := os.MkdirTemp("", "fleetdoctor-e2e-")
@@ -65,11 +65,11 @@ type result struct {
 // run runs the program with these arguments.
 func run(ctx context.Context, t *testing.T, args ...string) result {
 	t.Helper()
-	return runWith(ctx, t, verb.Environment{}, args...)
+	return runWith(ctx, t, cli.Environment{}, args...)
 }
 
 // runWith runs the program in another environment.
-func runWith(ctx context.Context, t *testing.T, env verb.Environment, args ...string) result {
+func runWith(ctx context.Context, t *testing.T, env cli.Environment, args ...string) result {
 	t.Helper()
 	if env.Pause == nil {
 		env.Pause = noPause
@@ -86,11 +86,11 @@ func noPause(context.Context) error { return nil }
 // audit runs an audit with a kubeconfig and decodes its report.
 func audit(t *testing.T, kubeconfig string, args ...string) result {
 	t.Helper()
-	return auditWith(t, verb.Environment{}, kubeconfig, args...)
+	return auditWith(t, cli.Environment{}, kubeconfig, args...)
 }
 
 // auditWith runs an audit in another environment.
-func auditWith(t *testing.T, env verb.Environment, kubeconfig string, args ...string) result {
+func auditWith(t *testing.T, env cli.Environment, kubeconfig string, args ...string) result {
 	t.Helper()
 	r := runWith(t.Context(), t, env, append([]string{"audit", "--kubeconfig", kubeconfig, "-o", "json"}, args...)...)
 	if r.stdout == "" {

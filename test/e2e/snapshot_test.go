@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 )
@@ -35,7 +35,7 @@ func TestSnapshotAndLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := verb.Environment{Now: func() time.Time { return taken }}
+	env := cli.Environment{Now: func() time.Time { return taken }}
 	live := auditWith(t, env, c.Kubeconfig(t), "--server-check", "never")
 	if len(captured.report.Findings) == 0 {
 		t.Error("no findings in testdata/sick")

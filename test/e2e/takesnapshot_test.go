@@ -22,7 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -188,7 +188,7 @@ func TestTakeSnapshot(t *testing.T) {
 	f := newFleet(t, shared)
 	plantSecrets(f)
 	now := time.Now().Add(2 * time.Minute) // so that nothing is in progress
-	env := verb.Environment{Now: func() time.Time { return now }}
+	env := cli.Environment{Now: func() time.Time { return now }}
 	file := filepath.Join(t.TempDir(), "snapshot.tar.gz")
 	if r := runWith(t.Context(), t, env, "snapshot", "--kubeconfig", f.kubeconfig, "-o", file); r.status != 0 ||
 		r.stdout != "" {

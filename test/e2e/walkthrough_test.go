@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
@@ -102,7 +102,7 @@ func walk(t *testing.T, steps []step) (document string, audits map[string]string
 		args := strings.Fields(strings.ReplaceAll(step.args, "receipt.jsonl", receipt))
 		var terminal bytes.Buffer
 		status := cmd.Main(t.Context(), append([]string{"kubectl-fleetdoctor"}, args...),
-			verb.Environment{Pause: noPause, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &terminal,
+			cli.Environment{Pause: noPause, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &terminal,
 				ErrOut: &terminal}})
 		shown := normalized(terminal.String(), receipt)
 		if status != step.status {

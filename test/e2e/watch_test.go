@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestWatch changes a cluster between the rounds of a watch. Its lines show each change, and the exit status is that of
@@ -30,7 +30,7 @@ func testWatch(t *testing.T, args []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	rounds := 0
-	env := verb.Environment{Wait: func(ctx context.Context, d time.Duration) error {
+	env := cli.Environment{Wait: func(ctx context.Context, d time.Duration) error {
 		if d != 30*time.Second {
 			t.Errorf("it waits %s", d)
 		}

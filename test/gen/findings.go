@@ -10,13 +10,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/explain"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // findings is the page of the findings, the states, the reasons and the causes: what the verb explain shows.
 func findings() ([]byte, error) {
-	topics := explain.Topics()
+	topics := cmd.Topics()
 	anchors, err := behaviour()
 	if err != nil {
 		return nil, err

@@ -22,9 +22,8 @@ import (
 
 	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
@@ -87,7 +86,7 @@ func example(b *bytes.Buffer) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	args := []string{program, "targets", "bundle/shop", "bundle/shop-eu", "--snapshot",
 		"test/testdata/targets/example.yaml"}
-	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != 0 {
+	if status := cmd.Main(context.Background(), args, cli.Environment{Streams: streams}); status != 0 {
 		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 		os.Exit(1)
 	}
@@ -101,12 +100,12 @@ func impactExample(b *bytes.Buffer) {
 	args := []string{program, "impact", "gitrepo/platform", "--snapshot", data + "management.yaml",
 		"--cluster-snapshot", "edge-1=" + data + "edge-1.yaml", "--cluster-snapshot", "edge-2=" + data + "edge-2.yaml"}
 	if status := cmd.Main(context.Background(), args,
-		environment.Environment{Streams: streams}); status != exit.Failed {
+		cli.Environment{Streams: streams}); status != cli.ExitFailed {
 		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 		os.Exit(1)
 	}
 	fmt.Fprintf(b, "\n## An example\n\nThe third cluster is not read, so the exit status is %d.\n\n```\n$ kubectl "+
-		"fleetdoctor %s\n%s```\n", exit.Failed, strings.Join(args[1:], " "), out)
+		"fleetdoctor %s\n%s```\n", cli.ExitFailed, strings.Join(args[1:], " "), out)
 }
 
 // treeExample shows trees of captured data.
@@ -122,7 +121,7 @@ func treeExample(b *bytes.Buffer) {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		args := append([]string{program, "audit", "-o", "tree"}, strings.Fields(example.args)...)
 		if status := cmd.Main(context.Background(), args,
-			environment.Environment{Streams: streams}); status != exit.Found {
+			cli.Environment{Streams: streams}); status != cli.ExitFound {
 			fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 			os.Exit(1)
 		}
@@ -134,7 +133,7 @@ func treeExample(b *bytes.Buffer) {
 func compareExample(b *bytes.Buffer) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	args := []string{program, "compare", "test/testdata/clean", "test/testdata/sick"}
-	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+	if status := cmd.Main(context.Background(), args, cli.Environment{Streams: streams}); status != cli.ExitFound {
 		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 		os.Exit(1)
 	}
@@ -146,7 +145,7 @@ func compareExample(b *bytes.Buffer) {
 func repairSteps(b *bytes.Buffer) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	args := []string{program, "repair", "--snapshot", "test/testdata/sick"}
-	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+	if status := cmd.Main(context.Background(), args, cli.Environment{Streams: streams}); status != cli.ExitFound {
 		fmt.Fprintf(os.Stderr, "gen: %v: exit status %d\n", args, status)
 		os.Exit(1)
 	}
@@ -167,7 +166,7 @@ var comparedHow string
 // sections.
 func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 	return func() ([]byte, error) {
-		root := cmd.New(program, environment.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+		root := cmd.New(program, cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 		c, _, err := root.Find([]string{name})
 		if err != nil {
 			return nil, err
@@ -184,7 +183,7 @@ func verb(name string, sections ...func(*bytes.Buffer)) func() ([]byte, error) {
 // subcommands returns the help of every subcommand of a verb.
 func subcommands(name string) func() ([]byte, error) {
 	return func() ([]byte, error) {
-		root := cmd.New(program, environment.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+		root := cmd.New(program, cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 		group, _, err := root.Find([]string{name})
 		if err != nil {
 			return nil, err

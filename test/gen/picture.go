@@ -15,8 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // The sizes of the picture, in pixels.
@@ -51,7 +50,7 @@ func pictureOf(root string) ([]byte, error) {
 	const sample = "test/testdata/sick"
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 	args := []string{"kubectl-fleetdoctor", "audit", "--color=always", "--snapshot", filepath.Join(root, sample)}
-	if status := cmd.Main(context.Background(), args, environment.Environment{Streams: streams}); status != exit.Found {
+	if status := cmd.Main(context.Background(), args, cli.Environment{Streams: streams}); status != cli.ExitFound {
 		return nil, fmt.Errorf("%v: status %d: %s", args, status, errOut)
 	}
 	text := "$ kubectl fleetdoctor audit --snapshot " + sample + "\n" + out.String()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
@@ -73,7 +73,7 @@ func planOf(t *testing.T, file string) (plan report.Repair) {
 		t.Fatal(err)
 	}
 	cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "repair", "--snapshot", "-", "-o", "json",
-		"--allow=deploy,recreate,delete"}, environment.Environment{Streams: streams})
+		"--allow=deploy,recreate,delete"}, cli.Environment{Streams: streams})
 	if out.Len() == 0 {
 		return plan
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	environment "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -66,7 +66,7 @@ func printed(file string, want int, args ...string) (string, error) {
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 	streams.In = in
 	command := slices.Concat([]string{"kubectl-fleetdoctor"}, args, []string{"--snapshot", "-"})
-	if status := cmd.Main(context.Background(), command, environment.Environment{Streams: streams}); status != want {
+	if status := cmd.Main(context.Background(), command, cli.Environment{Streams: streams}); status != want {
 		return "", fmt.Errorf("%s: status %d: %s", strings.Join(args, " "), status, errOut)
 	}
 	return out.String(), nil

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/explain"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -26,7 +26,7 @@ func whyPage() ([]byte, error) {
 func whyKinds(b *bytes.Buffer) {
 	b.WriteString("\n## Kinds of steps\n\nThe last step of a chain is the root cause. `-o json` has its kind in " +
 		"`root`.\n\n| kind | meaning |\n|---|---|\n")
-	for _, t := range explain.Topics() {
+	for _, t := range cmd.Topics() {
 		if t.Kind == report.TopicStep {
 			fmt.Fprintf(b, "| %s | %s |\n", t.Name, t.What)
 		}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 func main() {
@@ -51,7 +51,7 @@ func run(dir, version, epoch string) error {
 }
 
 func program() *cobra.Command {
-	return cmd.New("kubectl-fleetdoctor", verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+	return cmd.New("kubectl-fleetdoctor", cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 }
 
 // writeCompletions writes the scripts that the command completion prints, under the names that the shells expect.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // pages writes the pages and returns them by their file name.
@@ -103,7 +103,7 @@ func TestCompletions(t *testing.T) {
 		}
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		if status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "completion", shell},
-			verb.Environment{Streams: streams}); status != 0 || out.String() != string(written) {
+			cli.Environment{Streams: streams}); status != 0 || out.String() != string(written) {
 			t.Errorf("%s is not the output of completion %s (status %d)", name, shell, status)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 
 	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
@@ -119,7 +119,7 @@ func TestAuditorArguments(t *testing.T) {
 		if diff := cmp.Diff(append(slices.Clone(begin), want...), c.Args); diff != "" {
 			t.Errorf("variant %s (-want +got):\n%s", variant, diff)
 		}
-		env := verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()}
+		env := cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()}
 		serve, flags, err := cmd.New("kubectl-fleetdoctor", env).Find(c.Args)
 		if err == nil {
 			err = serve.ParseFlags(flags)

@@ -21,7 +21,7 @@ func newBackoff() *wait.Backoff {
 // watchState is the state of a reflector's watch: whether changes are received as they happen.
 type watchState struct{ current atomic.Pointer[mappedWatch] }
 
-// mappedWatch maps the events of a watch. Unlike watch.Filter it ends when it is stopped, also while it has an event
+// mappedWatch maps the events of a watch. Unlike output.Filter it ends when it is stopped, also while it has an event
 // that nobody receives.
 type mappedWatch struct {
 	*watch.ProxyWatcher

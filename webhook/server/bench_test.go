@@ -23,7 +23,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 // serveAlone is an environment variable. If it is set, this program serves admission requests until its input ends, and
@@ -59,7 +59,7 @@ func serveUntilEnd(in io.Reader, out io.Writer) error {
 		return err
 	}
 	handlers := map[string]admission.Handler{StampPath: admission.HandlerFunc(allow)}
-	s, err := serving.Endpoint{Name: Requests, Address: "127.0.0.1:0",
+	s, err := transport.Endpoint{Name: Requests, Address: "127.0.0.1:0",
 		Handler: requestsHandler(handlers, func() bool { return false }, logr.Discard()),
 		TLS:     requestsTLS(fixedCertificate{pair}), Limits: limitsOf(maxConnections)}.Listen()
 	if err != nil {

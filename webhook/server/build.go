@@ -24,7 +24,7 @@ import (
 	controllermetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 // grace bounds the shutdown after the delay. Requests are short: the API server waits for two seconds.
@@ -94,14 +94,14 @@ func build(m manager.Manager, o Options, source certificateSource, c components)
 	run := c.run
 	// controller-runtime's manager could listen itself, but it serves metrics only from a registry that the whole
 	// process shares.
-	requests := serving.Endpoint{Name: Requests, Address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)),
+	requests := transport.Endpoint{Name: Requests, Address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)),
 		Handler: requestsHandler(c.handlers, s.draining.Load, o.Log), TLS: requestsTLS(source),
 		Limits: limitsOf(maxConnections)}
-	others := limitsOf(serving.MaxConnections)
-	metrics := serving.Endpoint{Name: Metrics, Address: o.Metrics, Handler: metricsHandler(c.metrics), Limits: others}
-	probes := serving.Endpoint{Name: Probes, Address: o.Probes, Handler: serving.Probes(nil, s.checks(source, c)),
+	others := limitsOf(transport.MaxConnections)
+	metrics := transport.Endpoint{Name: Metrics, Address: o.Metrics, Handler: metricsHandler(c.metrics), Limits: others}
+	probes := transport.Endpoint{Name: Probes, Address: o.Probes, Handler: transport.Probes(nil, s.checks(source, c)),
 		Limits: others}
-	for _, e := range []serving.Endpoint{requests, metrics, probes} {
+	for _, e := range []transport.Endpoint{requests, metrics, probes} {
 		e.OnSurplus = c.metrics.closed.Inc
 		server, err := e.Listen()
 		if err != nil { // the process ends, which closes the other listeners
@@ -124,7 +124,7 @@ func metricsHandler(c *Collector) http.Handler {
 	own.MustRegister(c) // cannot fail: the registry is empty
 	// The registry of controller-runtime has the metrics of its webhook server, of requests to the API server, and of
 	// this process.
-	return serving.Metrics(own, controllermetrics.Registry)
+	return transport.Metrics(own, controllermetrics.Registry)
 }
 
 // errNotSynced is the error of a component that has not read everything.
@@ -150,7 +150,7 @@ func (s *Server) checks(source certificateSource, c components) map[string]healt
 		}
 	}
 	for name, check := range checks {
-		checks[name] = serving.Logged(check, s.log.WithName("readyz").WithValues("check", name))
+		checks[name] = transport.Logged(check, s.log.WithName("readyz").WithValues("check", name))
 	}
 	return checks
 }

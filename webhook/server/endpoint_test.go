@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/callers"
 )
 
@@ -25,7 +25,7 @@ func protected(t *testing.T, limits bodyLimits, next http.HandlerFunc) (connect 
 func serveRequests(t *testing.T, limits bodyLimits, next http.HandlerFunc, onSurplus func()) callers.Listener {
 	t.Helper()
 	l := make(callers.Listener)
-	s := serving.Endpoint{Handler: protect(next, limits, func() bool { return false }, logr.Discard()),
+	s := transport.Endpoint{Handler: protect(next, limits, func() bool { return false }, logr.Discard()),
 		Limits: limitsOf(maxConnections), OnSurplus: onSurplus}.On(l)
 	l.Serve(t, s.Server, s.Listener)
 	return l

@@ -5,7 +5,7 @@ package server
 import (
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 // maxConnections is for admission requests. An API server keeps at most 25 idle connections to each of the three
@@ -27,7 +27,7 @@ const writeTimeout = 2 * readTimeout
 const idleTimeout = 90 * time.Second
 
 // limitsOf returns the limits of an endpoint with a number of connections.
-func limitsOf(connections int) serving.Limits {
-	return serving.Limits{Connections: connections, Header: maxHeader, Read: readTimeout, Write: writeTimeout,
+func limitsOf(connections int) transport.Limits {
+	return transport.Limits{Connections: connections, Header: maxHeader, Read: readTimeout, Write: writeTimeout,
 		Idle: idleTimeout}
 }

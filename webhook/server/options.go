@@ -8,7 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 )
 
@@ -49,6 +49,6 @@ type Certificates struct {
 // The endpoints of a Server.
 const (
 	Requests = "admission requests"
-	Metrics  = serving.MetricsEndpoint
-	Probes   = serving.ProbesEndpoint
+	Metrics  = transport.MetricsEndpoint
+	Probes   = transport.ProbesEndpoint
 )

@@ -30,7 +30,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
 )
@@ -348,7 +348,7 @@ func TestPortInUse(t *testing.T) {
 		if err == nil {
 			err = s.Run(t.Context())
 		}
-		var listen *serving.ListenError
+		var listen *transport.ListenError
 		if !errors.As(err, &listen) || !errors.Is(err, syscall.EADDRINUSE) {
 			t.Fatalf("%s: got error %v", endpoint, err)
 		}

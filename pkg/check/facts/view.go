@@ -5,10 +5,10 @@ package facts
 import (
 	"slices"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 func (f *Facts) newView(d *evaluate.BundleDeployment) *View {
@@ -80,7 +80,7 @@ func labelledCluster(bd *v1alpha1.BundleDeployment) string {
 // ok is false if an object could not be evaluated, or if the agent compares with other desired objects.
 func (f *Facts) liveCounts(d *evaluate.BundleDeployment) (out v1alpha1.ResourceCounts, ok bool) {
 	c := d.Counts
-	if otherDesired := d.From != "" && d.From != resolve.FromRelease; otherDesired || d.OtherVersions {
+	if otherDesired := d.From != "" && d.From != desired.FromRelease; otherDesired || d.OtherVersions {
 		return out, false
 	}
 	if f.Result.StatusOnly || d.Problem != "" {

@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/resolve"
 )
 
 // Restore writes what is missing of a bundle, or what differs, as it is in its release record. It returns nothing if
 // the bundle is being removed, or if the record is not confirmed: who wrote it may have written anything.
 func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
 	generated := strings.HasSuffix(o.Name, "-") // it has no name
-	uncertain := d.From != resolve.FromRelease || !d.Evidence.Confirmed()
+	uncertain := d.From != desired.FromRelease || !d.Evidence.Confirmed()
 	if uncertain || generated || m.removing(d) {
 		return nil
 	}
@@ -107,7 +107,7 @@ func optionsOf(d *evaluate.BundleDeployment) string {
 
 // replaces reverts the change of a custom resource. A rollback of Helm leaves it (docs/fleet-behavior.md, 3.6).
 func replaces(d *evaluate.BundleDeployment) Remedy {
-	if slices.ContainsFunc(d.Desired, func(o *resolve.Object) bool { return o.Kind == "PersistentVolumeClaim" }) {
+	if slices.ContainsFunc(d.Desired, func(o *desired.Object) bool { return o.Kind == "PersistentVolumeClaim" }) {
 		return Advise("restore it by hand, or move it to a bundle without a PersistentVolumeClaim, and set " +
 			"helm.force there: correctDrift does not revert a custom resource, and helm.force cannot replace a bound " +
 			"claim")

@@ -7,13 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -29,39 +26,39 @@ const (
 // options are the flags, and what the verb runs with.
 type options struct {
 	*query.Options
-	scope  *scope.Flags
-	filter *view.Filter
+	scope  *input.ScopeFlags
+	filter *output.Filter
 
 	summary         bool
 	requireComplete bool
 	statusOnly      bool
 	printRBAC       bool
 	suppression
-	by          *flags.Enum
-	failOn      *flags.Enum
-	serverCheck *flags.Enum
+	by          *cli.Enum
+	failOn      *cli.Enum
+	serverCheck *cli.Enum
 
 	auditOptions engine.Options
 	selected     report.Filter
 }
 
 // NewCommand returns the verb.
-func NewCommand(env verb.Environment) *cobra.Command {
+func NewCommand(env cli.Environment) *cobra.Command {
 	o := &options{
 		Options: query.New(env, formats()...),
-		filter:  view.NewFilter(),
-		by:      flags.NewEnum("", printers.By...),
-		failOn:  flags.NewEnum("warning", "none", "info", "warning", "error"),
-		serverCheck: flags.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways),
+		filter:  output.NewFilter(),
+		by:      cli.NewEnum("", printers.By...),
+		failOn:  cli.NewEnum("warning", "none", "info", "warning", "error"),
+		serverCheck: cli.NewEnum(string(collect.CheckNever), string(collect.CheckAuto), string(collect.CheckAlways),
 			string(collect.CheckNever)),
 	}
-	o.scope, o.Clusters = scope.New(o.Flags, engine.DesiredRelease), clusters.New(o.Flags)
-	o.Diff, o.Repeats = &diff.Flags{}, true
+	o.scope, o.Clusters = input.NewScope(o.Flags, engine.DesiredRelease), input.NewClusters(o.Flags)
+	o.Diff, o.Repeats = &output.DiffFlags{}, true
 	c := &cobra.Command{Use: "audit [KIND/NAME ... | KIND [NAME ...] | NAME]",
 		Short:             "Compare live objects with what the bundles specify",
-		ValidArgsFunction: scope.CompleteAny}
-	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
-		scope.ObjectNamespace)
+		ValidArgsFunction: input.CompleteAny}
+	o.Setup(c, o, input.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
+		input.ObjectNamespace)
 	o.addFlags(c)
 	return c
 }

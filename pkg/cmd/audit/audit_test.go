@@ -13,8 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -24,7 +23,7 @@ import (
 func execute(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
+	c := NewCommand(cli.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
 		ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetArgs(args)
@@ -90,7 +89,7 @@ func TestForbidden(t *testing.T) {
 		{withhold(source.Forbidden), "warning", true, []report.Finding{unread, notReady}, false},
 		{withhold(source.ReadFailed), "warning", false, []report.Finding{unread, notReady}, false},
 	} {
-		o := &options{failOn: flags.NewEnum(test.failOn, "none", "info", "warning", "error"),
+		o := &options{failOn: cli.NewEnum(test.failOn, "none", "info", "warning", "error"),
 			requireComplete: test.complete}
 		if got := o.reported(test.err, &report.Audit{Findings: test.findings}); got != test.want {
 			t.Errorf("%+v: got %v", test, got)

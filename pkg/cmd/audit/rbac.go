@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/deployed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -68,7 +67,7 @@ var usualKinds = map[string][]string{
 func role(ctx context.Context, src source.Source, unread error) ([]byte, error) {
 	var kinds []source.Kind
 	if src != nil {
-		kinds, unread = deployed.Kinds(ctx, src)
+		kinds, unread = deployedKinds(ctx, src)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -10,11 +10,10 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -22,9 +21,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *options) Complete(args []string) (err error) {
-	targets, names, err := scope.Split(args, *o.Config.Namespace)
+	targets, names, err := input.Split(args, *o.Config.Namespace)
 	if err != nil {
 		return err
 	}
@@ -44,7 +43,7 @@ func (o *options) Complete(args []string) (err error) {
 	return err
 }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *options) Validate() error {
 	if o.Captured() && o.Changed(serverCheckFlag) {
 		return errors.New("--snapshot and --" + serverCheckFlag + " are mutually exclusive: a snapshot has no server")
@@ -104,7 +103,7 @@ func (o *options) objectFlag() string {
 	return ""
 }
 
-// Run implements verb.Options.
+// Run implements cli.Options.
 func (o *options) Run(ctx context.Context) error {
 	if o.printRBAC {
 		return o.printRole(ctx)
@@ -141,7 +140,7 @@ func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, 
 	result := o.withoutIgnored(found.Unmerged()).Merged()
 	selected := o.selected
 	if selected.Since, err = o.filter.Since(result.TakenAt); err != nil {
-		return nil, exit.UsageError(err)
+		return nil, cli.UsageError(err)
 	}
 	result = result.Filtered(selected)
 	return &query.Audited{Report: result, Status: o.status(found, result)},
@@ -153,7 +152,7 @@ func (o *options) printRole(ctx context.Context) error {
 	progress := o.StartProgress()
 	defer progress.Clear()
 	src, _, err := o.Open(ctx)
-	if exit.Status(err) == exit.Usage {
+	if cli.ExitStatus(err) == cli.ExitUsage {
 		return err
 	}
 	var document []byte
@@ -211,23 +210,23 @@ func (o *options) fails(s report.Severity) bool {
 // status returns the error with the exit status of a report.
 func (o *options) status(found *engine.Audit, a *report.Audit) error {
 	if err := found.NoResult(); err != nil && !o.reported(err, a) {
-		return exit.Failure(err, o.noResultHint(err))
+		return cli.Failure(err, o.noResultHint(err))
 	}
 	if unread := a.GapText(); o.requireComplete && unread != "" {
-		return &exit.Error{Status: exit.Failed, Err: errors.New("the audit is not complete: " + unread)}
+		return &cli.Error{Status: cli.ExitFailed, Err: errors.New("the audit is not complete: " + unread)}
 	}
 	if n := found.Coverage().OnOtherCluster; o.requireComplete && n > 0 && !o.statusOnly {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("the audit is not complete: %s on clusters that were "+
+		return &cli.Error{Status: cli.ExitFailed, Err: fmt.Errorf("the audit is not complete: %s on clusters that were "+
 			"not read", report.Plural(n, "bundle deployment"))}
 	}
 	f := a.Summary.Findings
 	failing := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning +
 		f.Info}[o.failOn.String()]
 	if failing > 0 {
-		return &exit.Error{Status: exit.Found, Shown: true}
+		return &cli.Error{Status: cli.ExitFound, Shown: true}
 	}
 	if why := found.Undecided(); why != "" && o.failOn.String() != "none" {
-		return exit.Failure(errors.New("nothing was found, but not everything was read: "+why),
+		return cli.Failure(errors.New("nothing was found, but not everything was read: "+why),
 			"--fail-on=none accepts this: the exit status then says nothing about findings.")
 	}
 	return nil

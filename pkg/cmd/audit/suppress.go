@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/suppress"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 const (
@@ -27,8 +27,8 @@ const (
 // suppression is the flag that removes findings from the report, and what it names.
 type suppression struct {
 	ignoreFile string
-	ignore     *suppress.IgnoreFile // nil without one
-	implied    bool                 // the ignore file is the default
+	ignore     *report.IgnoreFile // nil without one
+	implied    bool               // the ignore file is the default
 }
 
 func (s *suppression) addFlags(fs *pflag.FlagSet) {
@@ -48,10 +48,10 @@ func (s *suppression) load(stated bool) error {
 	case err != nil:
 		err = fmt.Errorf("reading the ignore file: %w", err)
 	case content != nil:
-		s.ignore, err = suppress.ParseIgnoreFile(s.ignoreFile, content)
+		s.ignore, err = report.ParseIgnoreFile(s.ignoreFile, content)
 	}
 	if err != nil {
-		return &exit.Error{Status: exit.Usage, Err: err, Hint: check.Pages +
+		return &cli.Error{Status: cli.ExitUsage, Err: err, Hint: check.Pages +
 			"output.md#ignored-findings describes the file. --" + ignoreFileFlag + "='' reads none."}
 	}
 	return nil

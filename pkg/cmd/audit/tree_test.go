@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestTree checks the exit status and the output for captured clusters.
@@ -17,22 +17,22 @@ func TestTree(t *testing.T) {
 		has    string
 	}{
 		"gitrepo/guestbook --snapshot " + data +
-			"sick": {exit.Found,
+			"sick": {cli.ExitFound,
 			"configmap guestbook/theme"},
 		"gitrepo/fleet-local/guestbook --snapshot " + data +
-			"sick": {exit.Found,
+			"sick": {cli.ExitFound,
 			"configmap guestbook/theme"},
 		// as -o name prints it
 		"bundledeployment.fleet.cattle.io/ingress-ingress -n cluster-fleet-local-local-1a3d67d0a899 --snapshot " +
-			data + "sick": {exit.Found, "ingress-ingress"},
+			data + "sick": {cli.ExitFound, "ingress-ingress"},
 		"gitrepo/nothing --snapshot " + data +
-			"sick": {exit.Failed, ""},
-		"--snapshot " + data + "impact/management.yaml": {exit.Failed, "ClusterNotRead"},
+			"sick": {cli.ExitFailed, ""},
+		"--snapshot " + data + "impact/management.yaml": {cli.ExitFailed, "ClusterNotRead"},
 		"--snapshot " + data + "impact/management.yaml --cluster-snapshot edge-1=" + data +
-			"clean": {exit.Failed, "cluster fleet-default/edge-1"},
+			"clean": {cli.ExitFailed, "cluster fleet-default/edge-1"},
 	} {
 		out, err := execute(t, append(strings.Fields(args), "--output=tree")...)
-		if got := exit.Status(err); got != want.status || !strings.Contains(out, want.has) {
+		if got := cli.ExitStatus(err); got != want.status || !strings.Contains(out, want.has) {
 			t.Errorf("%s: status %d, want %d (%v), without %q:\n%s", args, got, want.status, err, want.has, out)
 		}
 	}

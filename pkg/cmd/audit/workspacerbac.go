@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/deployed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -32,10 +31,10 @@ const (
 // workspaceRoles returns the smallest Roles that may read what Fleet reports of a workspace, as YAML. src is nil
 // without a source.
 func workspaceRoles(ctx context.Context, src source.Source, workspace string) ([]byte, error) {
-	var of deployed.Workspace
+	var of deployedWorkspace
 	if src != nil {
 		var err error
-		if of, err = deployed.Namespaces(ctx, src, workspace); err != nil {
+		if of, err = deployedNamespaces(ctx, src, workspace); err != nil {
 			return nil, err
 		}
 	}

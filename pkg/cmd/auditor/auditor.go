@@ -10,8 +10,8 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
@@ -35,7 +35,7 @@ const statusRights = "It requires get on the objects of an installation (auditor
 	"them) and on pods/proxy,\nand list on secrets and pods."
 
 // NewCommand returns the verb and its subcommands.
-func NewCommand(env verb.Environment) *cobra.Command {
+func NewCommand(env cli.Environment) *cobra.Command {
 	return chart.NewVerb("auditor", "Install, inspect and remove the auditor, which keeps an audit current",
 		chart.NewInstall(env, component, "Install the auditor, or upgrade it", newValues()),
 		chart.NewStatus(env, component, "Report the state of the auditor", statusRights, nil, evaluate),

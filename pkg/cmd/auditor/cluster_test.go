@@ -33,7 +33,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
@@ -60,7 +60,7 @@ func run(ctx context.Context, kubeconfig string, args ...string) result {
 	var out, errOut bytes.Buffer
 	status := cmd.Main(ctx, slices.Concat([]string{"kubectl-fleetdoctor", "auditor"}, args,
 		[]string{"--kubeconfig", kubeconfig}),
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+		cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
 			ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
@@ -353,7 +353,7 @@ func audit(t *testing.T, args ...string) result {
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "audit"}, args,
 		[]string{"--kubeconfig", shared.Kubeconfig(t)}),
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+		cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
 			ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }

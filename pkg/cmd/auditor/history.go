@@ -12,20 +12,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-func newHistory(env verb.Environment) *cobra.Command {
+func newHistory(env cli.Environment) *cobra.Command {
 	o := &historyOptions{Flags: input.New(env), print: output.NewPrintFlags()}
 	c := &cobra.Command{Use: "history [BUNDLE]", Short: "Show what vanished: deleted objects and uninstalled releases",
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions, RunE: cli.RunE(o)}
 	o.AddFlags(c.Flags(), "Namespace of the auditor (default the one of its ClusterRoleBinding)")
 	o.print.AddFlags(c)
 	c.Flags().Var(&o.since, "since", "Show what vanished in the last duration, such as 2h or 3d, or since a time, "+
@@ -38,11 +36,11 @@ type historyOptions struct {
 	*input.Flags
 	print  *output.PrintFlags
 	show   output.Printer
-	since  view.Since
+	since  output.Since
 	bundle string
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *historyOptions) Complete(args []string) (err error) {
 	if len(args) > 0 {
 		o.bundle = args[0]
@@ -51,7 +49,7 @@ func (o *historyOptions) Complete(args []string) (err error) {
 	return err
 }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *historyOptions) Validate() error {
 	kind, name, found := strings.Cut(o.bundle, "/")
 	if found && kind == "bundle" {
@@ -63,7 +61,7 @@ func (o *historyOptions) Validate() error {
 	return nil
 }
 
-// Run implements verb.Options.
+// Run implements cli.Options.
 func (o *historyOptions) Run(ctx context.Context) error {
 	var h *journal.History
 	err := o.Read(ctx, func(in *input.Reading) error {
@@ -80,7 +78,7 @@ func (o *historyOptions) Run(ctx context.Context) error {
 		}
 		_, read := book.Coverage.Of(namespace)
 		if empty := len(book.Entries)+book.Damaged == 0; read && empty && !installed {
-			return exit.Failure(errors.New("no auditor is installed, and namespace "+namespace+" has no journal"),
+			return cli.Failure(errors.New("no auditor is installed, and namespace "+namespace+" has no journal"),
 				o.Command("auditor install")+" installs one. It records what is deleted from then on.")
 		}
 		now := o.Now()
@@ -103,7 +101,7 @@ func (o *historyOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if len(h.Gaps) > 0 {
-		return &exit.Error{Status: exit.Failed, Err: errors.New("not everything was read: " + h.Gaps[0].What + ": " +
+		return &cli.Error{Status: cli.ExitFailed, Err: errors.New("not everything was read: " + h.Gaps[0].What + ": " +
 			h.Gaps[0].Why())}
 	}
 	return nil

@@ -12,8 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -58,11 +57,11 @@ func history(t *testing.T, in, args string) (status int, out string) {
 	t.Helper()
 	streams, stdin, stdout, _ := genericiooptions.NewTestIOStreams()
 	stdin.WriteString(in)
-	c := auditor.NewCommand(verb.Environment{Streams: streams, Name: "kubectl fleetdoctor",
+	c := auditor.NewCommand(cli.Environment{Streams: streams, Name: "kubectl fleetdoctor",
 		Now: func() time.Time { return time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC) }})
 	c.SetArgs(append([]string{"history", "--snapshot", "-"}, strings.Fields(args)...))
 	c.SilenceErrors, c.SilenceUsage = true, true
-	return exit.Status(c.ExecuteContext(t.Context())), stdout.String()
+	return cli.ExitStatus(c.ExecuteContext(t.Context())), stdout.String()
 }
 
 func TestHistory(t *testing.T) {
@@ -93,11 +92,11 @@ func TestHistory(t *testing.T) {
 		"-n auditor bundle/api -o name": "",
 	} {
 		status, got := history(t, journals(t), args)
-		if diff := cmp.Diff(want, got); diff != "" || status != exit.OK {
+		if diff := cmp.Diff(want, got); diff != "" || status != cli.ExitOK {
 			t.Errorf("%s: status %d (-want +got):\n%s", args, status, diff)
 		}
 	}
-	for args, want := range map[string]int{"bundle/": exit.Usage} {
+	for args, want := range map[string]int{"bundle/": cli.ExitUsage} {
 		if status, _ := history(t, journals(t), args); status != want {
 			t.Errorf("%s: status %d, want %d", args, status, want)
 		}
@@ -111,7 +110,7 @@ func TestUnread(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &h); err != nil {
 		t.Fatalf("%v in %q", err, got)
 	}
-	if status != exit.Failed || len(h.Gaps) == 0 || h.Kind != journal.KindHistory || h.APIVersion == "" {
+	if status != cli.ExitFailed || len(h.Gaps) == 0 || h.Kind != journal.KindHistory || h.APIVersion == "" {
 		t.Errorf("status %d: %+v", status, h)
 	}
 }
@@ -119,7 +118,7 @@ func TestUnread(t *testing.T) {
 // TestNoAuditor checks that an answer that nobody recorded is no empty answer.
 func TestNoAuditor(t *testing.T) {
 	const empty = `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`
-	if status, out := history(t, empty, ""); status != exit.Failed || out != "" {
+	if status, out := history(t, empty, ""); status != cli.ExitFailed || out != "" {
 		t.Errorf("status %d, output %q", status, out)
 	}
 }

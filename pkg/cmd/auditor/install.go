@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
@@ -19,13 +19,13 @@ import (
 type values struct {
 	installation.Values
 	events, journal        bool
-	prometheus, dashboards *flags.Enum
+	prometheus, dashboards *cli.Enum
 	readRules              string
 }
 
 func newValues() *values {
-	return &values{prometheus: flags.NewEnum("none", "none", "operator"),
-		dashboards: flags.NewEnum("none", "none", "configmap")}
+	return &values{prometheus: cli.NewEnum("none", "none", "operator"),
+		dashboards: cli.NewEnum("none", "none", "configmap")}
 }
 
 // AddFlags implements chart.Values.

@@ -16,32 +16,27 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/events"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/openreports"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/server"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/publish"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/serve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/heap"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 )
 
 type serveOptions struct {
 	flags   *input.Flags
-	serving *serve.Flags
+	serving *chart.ServeFlags
 	version string
 
 	clusterName                  string
 	events, openReports, journal bool
 }
 
-func newServe(env verb.Environment) *cobra.Command {
-	o := &serveOptions{flags: input.New(env), serving: serve.New(), version: env.Version}
+func newServe(env cli.Environment) *cobra.Command {
+	o := &serveOptions{flags: input.New(env), serving: chart.NewServe(), version: env.Version}
 	o.flags.Config.Timeout = nil // a watch has none
 	c := chart.NewCommand(o, &cobra.Command{Use: "serve", Short: "Keep the result of an audit current, in the cluster"})
 	f := c.Flags()
@@ -56,10 +51,10 @@ func newServe(env verb.Environment) *cobra.Command {
 	return c
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *serveOptions) Complete([]string) error { return nil }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *serveOptions) Validate() error { return o.serving.Validate() }
 
 // Run serves until the context ends.
@@ -72,19 +67,19 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	}
 	namespace, _, err := o.flags.Config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return exit.Failure(fmt.Errorf("finding the namespace: %w", err), "Name it with --namespace.")
+		return cli.Failure(fmt.Errorf("finding the namespace: %w", err), "Name it with --namespace.")
 	}
 	identity, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("finding the name of the pod: %w", err)
 	}
 	log := o.serving.Logger(o.flags.Streams.ErrOut)
-	lease := &server.Lease{}
+	lease := &auditor.Lease{}
 	sinks, err := o.sinks(config, lease, namespace, identity, log)
 	if err != nil {
 		return err
 	}
-	s, err := server.New(server.Options{Config: config, Namespace: namespace,
+	s, err := auditor.NewServer(auditor.ServerOptions{Config: config, Namespace: namespace,
 		Identity: fmt.Sprintf("%s_%d", identity, os.Getpid()), MetricsAddress: o.serving.Metrics,
 		ProbesAddress: o.serving.Probes, Lease: lease, Sinks: sinks, Log: log, Audit: audit.Options{Version: o.version},
 		Metrics: metrics.New(metrics.Options{Version: o.version, Cluster: o.clusterName})})
@@ -97,8 +92,8 @@ func (o *serveOptions) Run(ctx context.Context) error {
 }
 
 // sinks returns what the leader writes to the cluster.
-func (o *serveOptions) sinks(config *rest.Config, lease *server.Lease, namespace, pod string,
-	log logr.Logger) ([]server.Sink, error) {
+func (o *serveOptions) sinks(config *rest.Config, lease *auditor.Lease, namespace, pod string,
+	log logr.Logger) ([]auditor.Sink, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(lease.Guard)
 	config = transport.Guard(config, transport.Bounds{Answer: maxAnswer})
@@ -110,17 +105,17 @@ func (o *serveOptions) sinks(config *rest.Config, lease *server.Lease, namespace
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	var out []server.Sink
+	var out []auditor.Sink
 	if o.events {
-		out = append(out, events.New(events.Options{Client: client.EventsV1(), Instance: pod, Now: time.Now,
+		out = append(out, publish.NewEvents(publish.EventsOptions{Client: client.EventsV1(), Instance: pod, Now: time.Now,
 			Log: log.WithName("events")}))
 	}
 	if o.openReports {
-		out = append(out, openreports.New(openreports.Options{Client: anyKind, Now: time.Now,
+		out = append(out, publish.NewReports(publish.ReportsOptions{Client: anyKind, Now: time.Now,
 			Log: log.WithName("openreports")}))
 	}
 	if o.journal {
-		out = append(out, journal.New(journal.Options{Client: client.CoreV1(), Namespace: namespace, Now: time.Now,
+		out = append(out, publish.NewJournal(publish.JournalOptions{Client: client.CoreV1(), Namespace: namespace, Now: time.Now,
 			Log: log.WithName("journal")}))
 	}
 	return out, nil
@@ -131,9 +126,9 @@ const maxAnswer = 64 << 20
 
 // AddHint implements chart.Subcommand.
 func (o *serveOptions) AddHint(err error) error {
-	listen, ok := errors.AsType[*serving.ListenError](err)
+	listen, ok := errors.AsType[*transport.ListenError](err)
 	if !ok {
 		return err
 	}
-	return exit.Failure(err, serve.Hint(listen, nil))
+	return cli.Failure(err, chart.ServeHint(listen, nil))
 }

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
@@ -106,7 +106,7 @@ func serve(t *testing.T, rights *rest.Config, namespace string) *process {
 		defer close(ended)
 		cmd.Main(ctx, []string{"kubectl-fleetdoctor", "auditor", "serve", "--kubeconfig", kubeconfig, "-n", namespace,
 			"--metrics-bind-address=" + out.metrics, "--health-probe-bind-address=0"},
-			verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: log,
+			cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: log,
 				ErrOut: log}})
 	}()
 	t.Cleanup(func() {

@@ -12,9 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -47,7 +46,7 @@ func NewVerb(name, short string, subcommands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use:   name,
 		Short: short,
-		Args:  verb.NoCommand,
+		Args:  cli.NoCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		SuggestionsMinimumDistance: 2,
@@ -58,7 +57,7 @@ func NewVerb(name, short string, subcommands ...*cobra.Command) *cobra.Command {
 
 // Subcommand has the options of a subcommand.
 type Subcommand interface {
-	verb.Options
+	cli.Options
 	// AddHint adds a hint to an error of Run.
 	AddHint(err error) error
 }
@@ -67,9 +66,9 @@ type Subcommand interface {
 func NewCommand(o Subcommand, c *cobra.Command) *cobra.Command {
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	if c.Args == nil {
-		c.Args = verb.NoCommand
+		c.Args = cli.NoCommand
 	}
-	run := verb.RunE(o)
+	run := cli.RunE(o)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := run(c, args)
 		if err == nil || isExplained(err) {
@@ -82,7 +81,7 @@ func NewCommand(o Subcommand, c *cobra.Command) *cobra.Command {
 
 // isExplained reports whether an error has its exit status and its hint.
 func isExplained(err error) bool {
-	_, ok := errors.AsType[*exit.Error](err)
+	_, ok := errors.AsType[*cli.Error](err)
 	return ok
 }
 

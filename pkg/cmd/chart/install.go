@@ -15,9 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -47,7 +46,7 @@ const installRights = "It requires the rights of helm install: get, create, patc
 	"cluster-admin has all of them."
 
 // NewInstall returns the subcommand install.
-func NewInstall(env verb.Environment, component Component, short string, values Values) *cobra.Command {
+func NewInstall(env cli.Environment, component Component, short string, values Values) *cobra.Command {
 	o := &installOptions{options: newOptions(env, component, installRights), flags: values}
 	c := NewCommand(o, &cobra.Command{Use: "install", Short: short})
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+install.Namespace+")")
@@ -66,7 +65,7 @@ func NewInstall(env verb.Environment, component Component, short string, values 
 	return c
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *installOptions) Complete([]string) error {
 	if !o.Changed("image") {
 		o.common.Image, _ = install.ImageOf(o.Version)
@@ -74,7 +73,7 @@ func (o *installOptions) Complete([]string) error {
 	return nil
 }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *installOptions) Validate() error {
 	if err := o.options.Validate(); err != nil {
 		return err
@@ -103,7 +102,7 @@ func (o *installOptions) Validate() error {
 }
 
 func (o *installOptions) noImageError() error {
-	return exit.UsageError(fmt.Errorf("this is a development build (%s), and no image of it is published: set --image",
+	return cli.UsageError(fmt.Errorf("this is a development build (%s), and no image of it is published: set --image",
 		o.Version))
 }
 
@@ -198,12 +197,12 @@ func (o *installOptions) checkInstallation(in *installed) error {
 	isUnreleased := in.Named != "" && !in.helm.Installed()
 	switch {
 	case !install.AllowedNamespace(in.Namespace): // where an installation was found
-		return exit.Failure(o.reservedError(in.Namespace),
+		return cli.Failure(o.reservedError(in.Namespace),
 			"Remove that installation first: "+o.subcommand("uninstall")+" -n "+in.Namespace)
 	case isUnreleased && !o.resetValues:
 		err := fmt.Errorf("objects of %s in namespace %s exist without their Helm release, so their options are not "+
 			"known", o.component.Noun, in.Namespace)
-		return exit.Failure(err, "Repeat the command with all options and --reset-values, or remove the objects "+
+		return cli.Failure(err, "Repeat the command with all options and --reset-values, or remove the objects "+
 			"first:\n  "+o.subcommand("uninstall")+" -n "+in.Namespace)
 	}
 	return nil
@@ -239,7 +238,7 @@ func (o *installOptions) write(ctx context.Context, in *installed, values map[st
 	}
 	err := in.helm.Install(ctx, values, false, o.timeout)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return exit.Failure(fmt.Errorf("%s is installed, but not ready after %s: %w", o.component.Noun, o.timeout, err),
+		return cli.Failure(fmt.Errorf("%s is installed, but not ready after %s: %w", o.component.Noun, o.timeout, err),
 			"To see what is wrong: "+o.subcommand("status")+". "+o.component.NotReady)
 	}
 	return err

@@ -25,11 +25,9 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -44,7 +42,7 @@ type options struct {
 	rights string
 	print  *output.PrintFlags
 	show   output.Printer
-	dryRun *flags.Enum
+	dryRun *cli.Enum
 	// columns is the width of the terminal; 0 without one.
 	columns int
 }
@@ -58,11 +56,11 @@ const (
 
 // newOptions escapes the output of the subcommand, which quotes names and messages of servers. rights are those that it
 // requires, in terms of RBAC.
-func newOptions(env verb.Environment, component Component, rights string) options {
+func newOptions(env cli.Environment, component Component, rights string) options {
 	columns := output.Width(env.Streams.Out)
 	env.Streams.Out, env.Streams.ErrOut = escape.TextWriter(env.Streams.Out), escape.TextWriter(env.Streams.ErrOut)
 	return options{Flags: input.New(env), component: component, rights: rights, columns: columns,
-		print: output.NewPrintFlags(), dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)}
+		print: output.NewPrintFlags(), dryRun: cli.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer)}
 }
 
 // subcommand returns the command line of a subcommand.
@@ -79,10 +77,10 @@ func (o *options) addFlags(c *cobra.Command, namespace string) {
 	c.Flags().Lookup("namespace").Usage = namespace
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *options) Complete([]string) error { return nil }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *options) Validate() (err error) {
 	if o.show, err = o.print.ToPrinter(); err != nil {
 		return err
@@ -199,12 +197,12 @@ func (o *options) open(ctx context.Context, ofFleet bool) (*installed, error) {
 	switch {
 	case in.Named != "" && in.Named != in.Namespace:
 		err := fmt.Errorf("%s is installed in namespace %s, not in %s", o.component.Noun, in.Named, in.Namespace)
-		return nil, exit.Failure(err, "ClusterRoleBinding "+o.component.Name+" names it, and a cluster has one "+
+		return nil, cli.Failure(err, "ClusterRoleBinding "+o.component.Name+" names it, and a cluster has one "+
 			"installation.\nLeave out -n, or remove that installation first: "+o.subcommand("uninstall")+" -n "+in.Named)
 	case in.Fleet != "" && !ofFleet:
 		err := fmt.Errorf("%s is deployed by Fleet (release %s), which would undo the change", o.component.Noun,
 			in.Fleet)
-		return nil, exit.Failure(err, "Change the values in its fleet.yaml, or remove it from the GitRepo. "+
+		return nil, cli.Failure(err, "Change the values in its fleet.yaml, or remove it from the GitRepo. "+
 			o.component.Otherwise(o.Flags))
 	}
 	h, err := c.Helm(o.component.Chart, in.Namespace, in.Release)
@@ -229,7 +227,7 @@ func (o *options) AddHint(err error) error {
 	case unreachable(err):
 		return o.Explain(err)
 	}
-	return exit.Failure(err, hint)
+	return cli.Failure(err, hint)
 }
 
 // unreachable reports whether no cluster answered, or one that does not know the user or does not answer like a

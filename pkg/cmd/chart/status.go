@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
@@ -29,7 +28,7 @@ type statusOptions struct {
 }
 
 // NewStatus returns the subcommand status. Warnings of the API server go to the handler; without one they are dropped.
-func NewStatus(env verb.Environment, component Component, short, rights string,
+func NewStatus(env cli.Environment, component Component, short, rights string,
 	warnings rest.WarningHandlerWithContext, e Evaluator,
 ) *cobra.Command {
 	o := &statusOptions{newOptions(env, component, rights), warnings, e}
@@ -39,7 +38,7 @@ func NewStatus(env verb.Environment, component Component, short, rights string,
 	return c
 }
 
-// Run implements verb.Options.
+// Run implements cli.Options.
 func (o *statusOptions) Run(ctx context.Context) error {
 	c, err := o.connect(o.warnings)
 	if err != nil {
@@ -61,9 +60,9 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	}
 	switch s.State {
 	case install.Wrong:
-		return &exit.Error{Status: exit.Found, Shown: true}
+		return &cli.Error{Status: cli.ExitFound, Shown: true}
 	case install.Unknown:
-		return &exit.Error{Status: exit.Failed, Shown: true}
+		return &cli.Error{Status: cli.ExitFailed, Shown: true}
 	}
 	return nil
 }

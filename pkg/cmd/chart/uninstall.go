@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
@@ -22,7 +21,7 @@ type uninstallOptions struct {
 }
 
 // NewUninstall returns the subcommand uninstall.
-func NewUninstall(env verb.Environment, component Component, short string) *cobra.Command {
+func NewUninstall(env cli.Environment, component Component, short string) *cobra.Command {
 	o := &uninstallOptions{options: newOptions(env, component, "It requires get, list and delete on every kind of an "+
 		"installation ("+component.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
 		"all of them.")}
@@ -38,7 +37,7 @@ func NewUninstall(env verb.Environment, component Component, short string) *cobr
 	return c
 }
 
-// Run implements verb.Options.
+// Run implements cli.Options.
 func (o *uninstallOptions) Run(ctx context.Context) error {
 	in, err := o.open(ctx, o.ofFleet)
 	if err != nil {
@@ -84,16 +83,16 @@ func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.
 		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(install.RefOf(t)))
 	}
 	if !output.IsTerminal(o.Streams.In) {
-		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted: standard input is not a terminal"),
+		return &cli.Error{Status: cli.ExitFound, Err: errors.New("nothing was deleted: standard input is not a terminal"),
 			Hint: "--yes deletes without asking."}
 	}
 	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these objects (%d)?", len(targets)))
 	switch {
 	case err != nil:
 		fmt.Fprintln(o.Streams.ErrOut, "interrupted: nothing was deleted")
-		return &exit.Error{Status: exit.Failed, Err: err, Shown: true}
+		return &cli.Error{Status: cli.ExitFailed, Err: err, Shown: true}
 	case !yes:
-		return &exit.Error{Status: exit.Found, Err: errors.New("nothing was deleted")}
+		return &cli.Error{Status: cli.ExitFound, Err: errors.New("nothing was deleted")}
 	}
 	return nil
 }

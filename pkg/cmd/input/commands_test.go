@@ -16,16 +16,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 )
 
 // parsed returns the flags of a command line.
 func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
-	f := New(verb.Environment{Name: "./kfd"})
+	f := New(cli.Environment{Name: "./kfd"})
 	fs := pflag.NewFlagSet("verb", pflag.ContinueOnError)
 	f.AddFlags(fs, "")
 	f.AddAgentScopeFlag(fs)
@@ -91,8 +90,8 @@ func TestExplain(t *testing.T) {
 		err               error
 		cluster, snapshot string // part of the hint, "" for no hint
 	}{
-		"no Fleet": {fmt.Errorf("%w: x", gaps.ErrNoFleet), "current-context", "Name a snapshot of"},
-		"nothing read": {fmt.Errorf("%w of Fleet", gaps.ErrNothingRead),
+		"no Fleet": {fmt.Errorf("%w: x", collect.ErrNoFleet), "current-context", "Name a snapshot of"},
+		"nothing read": {fmt.Errorf("%w of Fleet", collect.ErrNothingRead),
 			"kubectl fleetdoctor audit --context prod --print-rbac", "Capture it again: kubectl fleetdoctor snapshot"},
 		"an unknown bundle": {&evaluate.NotFoundError{Target: evaluate.Target{Kind: evaluate.TargetBundle, Name: "x"}},
 			"kubectl --context prod get bundles.fleet.cattle.io -A",
@@ -102,9 +101,9 @@ func TestExplain(t *testing.T) {
 		"another error": {errors.New("reaching the cluster"), "current-context", ""},
 	} {
 		for args, want := range map[string]string{"--context prod": tc.cluster, "--snapshot dump.tgz": tc.snapshot} {
-			var e *exit.Error
+			var e *cli.Error
 			if err := parsed(t, strings.Fields(args)...).Explain(tc.err); !errors.As(err, &e) ||
-				e.Status != exit.Failed || !errors.Is(err, tc.err) {
+				e.Status != cli.ExitFailed || !errors.Is(err, tc.err) {
 				t.Fatalf("%s, %s: %v", name, args, err)
 			}
 			if !strings.Contains(e.Hint, want) || (e.Hint == "") != (want == "") {
@@ -119,8 +118,8 @@ func TestExplain(t *testing.T) {
 	if err := parsed(t).Explain(nil); err != nil {
 		t.Errorf("nil became the error %v", err)
 	}
-	usage := exit.UsageError(errors.New("wrong"))
-	if got := parsed(t).Explain(usage); exit.Status(got) != exit.Usage {
+	usage := cli.UsageError(errors.New("wrong"))
+	if got := parsed(t).Explain(usage); cli.ExitStatus(got) != cli.ExitUsage {
 		t.Errorf("a usage error became %v", got)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // Flags mirror the flags that name the source. Make them with New.
 type Flags struct {
-	verb.Environment
+	cli.Environment
 	// Config has kubectl's own flags.
 	Config *genericclioptions.ConfigFlags
 	// Snapshots are the paths of captured clusters; without any, a live cluster is read.
@@ -29,7 +29,7 @@ type Flags struct {
 }
 
 // New returns the flags of a verb that may read a cluster or a snapshot.
-func New(env verb.Environment) *Flags {
+func New(env cli.Environment) *Flags {
 	config := genericclioptions.NewConfigFlags(true)
 	config.CacheDir = nil // a cached discovery may be outdated
 	return &Flags{Environment: env, Config: config, Changed: func(string) bool { return false }}

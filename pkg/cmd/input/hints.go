@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -20,23 +19,23 @@ import (
 // status is returned as it is.
 func (f *Flags) Explain(err error) error {
 	if each, several := errors.AsType[evaluate.Errors](err); several {
-		var out exit.Errors
+		var out cli.Errors
 		for _, one := range each {
 			out = append(out, f.Explain(one))
 		}
 		return out
 	}
-	if _, explained := errors.AsType[*exit.Error](err); err == nil || explained {
+	if _, explained := errors.AsType[*cli.Error](err); err == nil || explained {
 		return err
 	}
 	if e, ambiguous := errors.AsType[*evaluate.AmbiguousError](err); ambiguous {
-		out := &exit.Error{Status: exit.Usage, Err: err}
+		out := &cli.Error{Status: cli.ExitUsage, Err: err}
 		if len(e.Matches) > 0 {
 			out.Hint = "Name one of them, such as " + e.Matches[0] + "."
 		}
 		return out
 	}
-	return exit.Failure(err, strings.Trim(near(err)+"\n"+f.hint(err), "\n"))
+	return cli.Failure(err, strings.Trim(near(err)+"\n"+f.hint(err), "\n"))
 }
 
 // ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error
@@ -45,7 +44,7 @@ func (f *Flags) ExplainSnapshot(path string, err error, hint string) error {
 	of := *f
 	of.Snapshots = []string{path}
 	err = of.Explain(err)
-	if e, ok := errors.AsType[*exit.Error](err); ok {
+	if e, ok := errors.AsType[*cli.Error](err); ok {
 		e.Hint = cmp.Or(e.Hint, hint)
 	}
 	return err
@@ -54,7 +53,7 @@ func (f *Flags) ExplainSnapshot(path string, err error, hint string) error {
 // near asks whether the user meant a similar name. It returns "" if no name is similar.
 func near(err error) string {
 	if e, ok := errors.AsType[*evaluate.NotFoundError](err); ok {
-		return cmp.Or(suggest.Ask(e.Elsewhere), suggest.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known))
+		return cmp.Or(cli.Suggestion(e.Elsewhere), cli.HintIn(e.Target.Kind+"/", e.Target.Name, "", e.Known))
 	}
 	if e, ok := errors.AsType[*source.NotFoundError](err); ok {
 		return NearObject(e)
@@ -64,7 +63,7 @@ func near(err error) string {
 
 // NearObject asks whether the user meant a similar name, or the same name in another namespace.
 func NearObject(e *source.NotFoundError) string {
-	return cmp.Or(suggest.Ask(e.Elsewhere), suggest.HintIn(e.Before, e.Word, e.After, e.Known))
+	return cmp.Or(cli.Suggestion(e.Elsewhere), cli.HintIn(e.Before, e.Word, e.After, e.Known))
 }
 
 // UnreadHint returns the next step if something could not be read, for a reason of the state Unknown.
@@ -107,17 +106,17 @@ func (f *Flags) hint(err error) string {
 			" -o wide lists all bundle deployments."
 	case f.Captured() && listing != "":
 		return f.Command("audit") + " -o wide lists what the snapshot has."
-	case f.Captured() && errors.Is(err, gaps.ErrNoFleet):
+	case f.Captured() && errors.Is(err, collect.ErrNoFleet):
 		return "Name a snapshot of a cluster that Fleet deploys to, with Fleet's objects or the Secrets of its " +
 			"releases."
-	case f.Captured() && errors.Is(err, gaps.ErrNothingRead):
+	case f.Captured() && errors.Is(err, collect.ErrNothingRead):
 		return "Capture it again: " + program + " snapshot writes what an audit reads."
 	case f.Captured():
 		return ""
-	case errors.Is(err, gaps.ErrNoFleet):
+	case errors.Is(err, collect.ErrNoFleet):
 		return "Check the context (kubectl config current-context), or name a snapshot of a cluster that Fleet " +
 			"deploys to."
-	case errors.Is(err, gaps.ErrNothingRead):
+	case errors.Is(err, collect.ErrNothingRead):
 		return f.Commands().PrintRole + " prints a role that may read what an audit reads."
 	case listing != "":
 		return listing + " lists what exists on this cluster (kubectl config current-context shows which one it is)."

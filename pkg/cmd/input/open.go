@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -19,7 +19,7 @@ import (
 
 // Open opens the source. The Cluster is the same source if it is a live one, nil for a snapshot. Open makes no request.
 //
-// Its errors are exit.Errors if the command line or the kubeconfig is wrong, and those of snapshot.Open.
+// Its errors are cli.Errors if the command line or the kubeconfig is wrong, and those of cmd.Open.
 func (f *Flags) Open(ctx context.Context) (source.Source, *cluster.Cluster, error) {
 	if f.Captured() {
 		s, err := f.snapshot(ctx)
@@ -37,21 +37,21 @@ func (f *Flags) Open(ctx context.Context) (source.Source, *cluster.Cluster, erro
 
 func (f *Flags) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if name := f.connection(); name != "" {
-		return nil, exit.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no "+
+		return nil, cli.UsageError(fmt.Errorf("--snapshot and --%s are mutually exclusive: a snapshot needs no "+
 			"cluster", name))
 	}
 	if slices.Contains(f.Snapshots, "") { // usually the value of a shell variable that is not set
-		return nil, exit.UsageError(errors.New("--snapshot is empty: it must name a folder or a file"))
+		return nil, cli.UsageError(errors.New("--snapshot is empty: it must name a folder or a file"))
 	}
 	if i := slices.Index(f.Snapshots, "-"); i >= 0 && slices.Contains(f.Snapshots[i+1:], "-") {
-		return nil, exit.UsageError(errors.New("--snapshot - is given twice: standard input can only be read once"))
+		return nil, cli.UsageError(errors.New("--snapshot - is given twice: standard input can only be read once"))
 	}
 	return snapshot.Open(ctx, f.Snapshots, f.Streams.In)
 }
 
 func (f *Flags) cluster() (*cluster.Cluster, error) {
 	if _, err := clientcmd.ParseTimeout(*f.Config.Timeout); err != nil {
-		return nil, exit.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a "+
+		return nil, cli.UsageError(fmt.Errorf("parsing --request-timeout %q: it must be a number of seconds, or a "+
 			"number with a unit, such as 30s or 2m", *f.Config.Timeout))
 	}
 	config, err := f.RESTConfig("Name a kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context, or " +

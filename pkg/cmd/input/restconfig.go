@@ -17,27 +17,27 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
 // RESTConfig returns the client configuration that results from the command line and the kubeconfig. Its address has no
 // credentials. The hint is for a kubeconfig that cannot be loaded. Warnings of the API server are dropped. Its errors
-// are exit.Errors.
+// are cli.Errors.
 func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 	if server := *f.Config.APIServer; server != "" && escape.Address(server) == escape.NoAddress {
-		return nil, &exit.Error{Status: exit.Failed,
+		return nil, &cli.Error{Status: cli.ExitFailed,
 			Err: errors.New("parsing --server: it is not a URL like https://HOST:PORT")}
 	}
 	if err := CheckKubeconfig(f.Config); err != nil {
-		return nil, exit.Failure(err, hint)
+		return nil, cli.Failure(err, hint)
 	}
 	config, err := f.Config.ToRESTConfig()
 	if err == nil {
 		err = HideCredentials(config)
 	}
 	if err != nil {
-		return nil, exit.Failure(fmt.Errorf("loading the kubeconfig: %w", err), hint)
+		return nil, cli.Failure(fmt.Errorf("loading the kubeconfig: %w", err), hint)
 	}
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // The limits of a result, in bytes.
@@ -36,7 +36,7 @@ func (a answer) text() *mcp.CallToolResult { return a.result(shortened(a.out, ma
 // structured content and also a text.
 func (a answer) document() *mcp.CallToolResult {
 	if len(a.out) > maxDocument {
-		a.status, a.out = exit.Failed, ""
+		a.status, a.out = cli.ExitFailed, ""
 		a.errOut = fmt.Sprintf("error: the document has %d KiB, and the limit is %d KiB: %s, or ask for the text\n%s",
 			kibibytes(len(a.out)), maxDocument>>10, a.narrower, a.errOut)
 	}
@@ -60,8 +60,8 @@ func (a answer) result(text string) *mcp.CallToolResult {
 
 // failed reports whether a call failed, or could not read everything. Findings alone are a result.
 func (a answer) failed() bool {
-	found := a.status == exit.Found && a.errOut == ""
-	return a.status != exit.OK && !found
+	found := a.status == cli.ExitFound && a.errOut == ""
+	return a.status != cli.ExitOK && !found
 }
 
 // shortened returns a text that is not longer than a limit, but for a last line that says what was left out, and how to

@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 )
 
 // maxCalls is the number of calls that run at the same time. Each may hold the data of a cluster.
@@ -26,7 +25,7 @@ const maxCalls = 2
 
 // Main runs a command line of the program in an environment, and returns the exit status. args are without the name of
 // the program.
-type Main func(ctx context.Context, args []string, env verb.Environment) int
+type Main func(ctx context.Context, args []string, env cli.Environment) int
 
 // caller runs the verbs of tools.
 type caller struct {
@@ -120,7 +119,7 @@ func (c *caller) sourceFlags(reads reach) []string {
 		return nil
 	}
 	others := pflag.NewFlagSet("", pflag.ContinueOnError)
-	clusters.New(input.New(c.Environment)).AddFlags(others)
+	input.NewClusters(input.New(c.Environment)).AddFlags(others)
 	var args []string
 	c.given.Visit(func(f *pflag.Flag) {
 		if reads == source && others.Lookup(f.Name) != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 const program = "kubectl-fleetdoctor"
@@ -30,8 +30,8 @@ var (
 )
 
 // environment returns one whose clock shows when the clusters were captured.
-func environment(streams genericiooptions.IOStreams) verb.Environment {
-	return verb.Environment{Streams: streams,
+func environment(streams genericiooptions.IOStreams) cli.Environment {
+	return cli.Environment{Streams: streams,
 		Now: func() time.Time { return time.Date(2026, 11, 20, 7, 47, 35, 0, time.UTC) }}
 }
 

@@ -22,7 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // apiServer serves the objects of a captured cluster. It fails the test on each request that is not a GET: there is no
@@ -217,7 +217,7 @@ func TestGuard(t *testing.T) {
 		env.ReadOnly = true
 		status := cmd.Main(t.Context(), []string{program, verb, "--yes", "--kubeconfig", kubeconfig,
 			"--cluster", "sick"}, env)
-		if printed := out.String() + errOut.String(); status == exit.OK ||
+		if printed := out.String() + errOut.String(); status == cli.ExitOK ||
 			!strings.Contains(printed, "is not sent: the program may only read") {
 			t.Errorf("%s: status %d: %s", verb, status, printed)
 		}
@@ -288,7 +288,7 @@ func TestInterrupted(t *testing.T) {
 	request := <-server.blocked
 	c.interrupt()
 	<-request.Done()
-	if status := <-c.ended; status != exit.OK || c.errOut.Len() > 0 {
+	if status := <-c.ended; status != cli.ExitOK || c.errOut.Len() > 0 {
 		t.Errorf("the server ended with status %d: %s", status, c.errOut)
 	}
 	if <-succeeded {

@@ -16,10 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -34,30 +32,30 @@ const instructions = `Diagnosis of Rancher Fleet (GitOps for Kubernetes): what F
 // options are the flags, and what the verb runs with.
 type options struct {
 	caller
-	clusters *clusters.Flags
+	clusters *input.ClusterFlags
 }
 
 // NewCommand returns the verb. Its tools call main.
-func NewCommand(env verb.Environment, main Main) *cobra.Command {
+func NewCommand(env cli.Environment, main Main) *cobra.Command {
 	o := &options{caller: caller{Flags: input.New(env), main: main, running: semaphore.NewWeighted(maxCalls)}}
-	o.clusters, o.Config.Namespace = clusters.New(o.Flags), nil // each call states its namespace
+	o.clusters, o.Config.Namespace = input.NewClusters(o.Flags), nil // each call states its namespace
 	c := &cobra.Command{Use: "mcp", Short: "Let an agent use the verbs that only read (Model Context Protocol)",
-		Args: verb.NoCommand, ValidArgsFunction: cobra.NoFileCompletions, RunE: verb.RunE(o)}
+		Args: cli.NoCommand, ValidArgsFunction: cobra.NoFileCompletions, RunE: cli.RunE(o)}
 	o.AddFlags(c.Flags(), "")
 	o.clusters.AddFlags(c.Flags())
 	o.given = c.Flags()
 	return c
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *options) Complete([]string) error { return o.clusters.Complete() }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *options) Validate() error {
 	for _, name := range []string{"snapshot", "cluster-snapshot"} {
 		for _, path := range values(o.given.Lookup(name)) {
 			if path == "-" || strings.HasSuffix(path, "=-") {
-				return exit.UsageError(errors.New("--" + name + " names standard input, which has the messages of " +
+				return cli.UsageError(errors.New("--" + name + " names standard input, which has the messages of " +
 					"the client: name a file"))
 			}
 		}
@@ -65,7 +63,7 @@ func (o *options) Validate() error {
 	return o.clusters.Check()
 }
 
-// Run implements verb.Options. It serves one client until the client closes standard input, or ctx ends.
+// Run implements cli.Options. It serves one client until the client closes standard input, or ctx ends.
 func (o *options) Run(ctx context.Context) error {
 	out := &locked{Writer: o.Streams.Out}
 	in := &messages{in: bufio.NewReader(o.Streams.In), out: out}

@@ -18,9 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // row is a row of the table of tools in docs/integrations.md.
@@ -44,7 +42,7 @@ func TestTools(t *testing.T) {
 	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
 		documented[m[1]] = m[2]
 	}
-	root := cmd.New(program, verb.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
+	root := cmd.New(program, cli.Environment{Streams: genericiooptions.NewTestIOStreamsDiscard()})
 	var names []string
 	for _, tool := range listed.Tools {
 		names = append(names, tool.Name)
@@ -79,7 +77,7 @@ func TestTools(t *testing.T) {
 				t.Errorf("%s: the argument %s is no flag", tool.Name, name)
 				continue
 			}
-			enum, _ := flag.Value.(*flags.Enum)
+			enum, _ := flag.Value.(*cli.Enum)
 			values, _ := property.(map[string]any)["enum"].([]any)
 			if enum == nil && len(values) == 0 {
 				continue
@@ -131,7 +129,7 @@ func TestCall(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if status := <-c.ended; status != exit.OK || c.errOut.Len() > 0 {
+	if status := <-c.ended; status != cli.ExitOK || c.errOut.Len() > 0 {
 		t.Errorf("the server ended with status %d: %s", status, c.errOut)
 	}
 }
@@ -353,7 +351,7 @@ func TestProcess(t *testing.T) {
 	if got, _ := c.call("preflight", nil); !strings.Contains(got, "Preflight of snapshot") {
 		t.Errorf("preflight: %s", got)
 	}
-	if err := c.Close(); err != nil || stderr.Len() > 0 || server.ProcessState.ExitCode() != exit.OK {
+	if err := c.Close(); err != nil || stderr.Len() > 0 || server.ProcessState.ExitCode() != cli.ExitOK {
 		t.Errorf("error %v, %v: %s", err, server.ProcessState, &stderr)
 	}
 }

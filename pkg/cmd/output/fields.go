@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // field is a field of a JSON object.
@@ -83,7 +83,7 @@ func (e *unknownFieldError) hint() string {
 		where = " of " + e.path
 	}
 	out := "Fields" + where + ": " + strings.Join(slices.Sorted(slices.Values(e.known)), ", ")
-	if near := suggest.HintIn(e.path+".", e.name, "", e.known); near != "" {
+	if near := cli.HintIn(e.path+".", e.name, "", e.known); near != "" {
 		out = near + "\n" + out
 	}
 	return out

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // PrintFlags mirror the flags that select and configure the format of the output.
@@ -19,7 +19,7 @@ type PrintFlags struct {
 	// Format is the value of --output.
 	Format    string
 	templates *genericclioptions.KubeTemplatePrintFlags
-	colour    *flags.Enum
+	colour    *cli.Enum
 	given     func(flag string) bool
 	command   *cobra.Command
 	own       []Format
@@ -32,7 +32,7 @@ type PrintFlags struct {
 // NewPrintFlags returns the flags with their defaults. own are the formats of the verb.
 func NewPrintFlags(own ...Format) *PrintFlags {
 	return &PrintFlags{own: own, Format: table, templates: genericclioptions.NewKubeTemplatePrintFlags(),
-		colour: flags.NewEnum("auto", "auto", "always", "never"), given: func(string) bool { return false }}
+		colour: cli.NewEnum("auto", "auto", "always", "never"), given: func(string) bool { return false }}
 }
 
 // AddFlags adds the flags to a command.
@@ -98,7 +98,7 @@ func (f *PrintFlags) format() string {
 // rows are the lists of a document of which -o custom-columns prints one. It is empty for a verb without the flag
 // --rows.
 type rows struct {
-	list     *flags.Enum
+	list     *cli.Enum
 	names    []string // the first one is the default
 	elements map[string]reflect.Type
 }

@@ -15,8 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	cliprinters "k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/suggest"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 )
 
@@ -31,7 +30,7 @@ func (f *PrintFlags) ToPrinter() (Printer, error) {
 		return nil, err
 	}
 	if f.given(rowsFlag) && !strings.HasPrefix(f.format(), customColumns) {
-		return nil, exit.UsageError(errors.New("--" + rowsFlag + " requires --output=" + customColumns))
+		return nil, cli.UsageError(errors.New("--" + rowsFlag + " requires --output=" + customColumns))
 	}
 	p, err := f.selected()
 	if f.quiet && err == nil {
@@ -60,18 +59,18 @@ func (f *PrintFlags) selected() (Printer, error) {
 		}
 	}
 	printer, err := f.template(format)
-	_, explained := errors.AsType[*exit.Error](err)
+	_, explained := errors.AsType[*cli.Error](err)
 	switch {
 	case genericclioptions.IsNoCompatiblePrinterError(err):
 		if gone := f.removed(format); gone != "" {
-			return nil, exit.UsageError(errors.New(gone))
+			return nil, cli.UsageError(errors.New(gone))
 		}
 		err := fmt.Errorf("invalid --output %q: must be one of %s", format, strings.Join(f.Formats(), ", "))
-		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: suggest.HintIn("-o ", format, "", f.Formats())}
+		return nil, &cli.Error{Status: cli.ExitUsage, Err: err, Hint: cli.HintIn("-o ", format, "", f.Formats())}
 	case explained:
 		return nil, err
 	case err != nil:
-		return nil, exit.UsageError(fmt.Errorf("invalid --output %q: %w", format, err))
+		return nil, cli.UsageError(fmt.Errorf("invalid --output %q: %w", format, err))
 	}
 	return printer, nil
 }
@@ -81,7 +80,7 @@ func (f *PrintFlags) removed(format string) string {
 	if f.command == nil {
 		return ""
 	}
-	return suggest.Removed(f.command.CommandPath(), "-o "+format)
+	return cli.Removed(f.command.CommandPath(), "-o "+format)
 }
 
 func (f *PrintFlags) template(format string) (Printer, error) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // row is an element of a document.
@@ -141,11 +141,11 @@ func TestWrongFormats(t *testing.T) {
 	for _, format := range []string{"xml", "", "JSON", "jsonpath", "jsonpath=", "jsonpath={.a[}", "jsonpath-file=" +
 		t.TempDir(), "go-template={{", "custom-columns", "custom-columns=A",
 		"custom-columns=", "custom-columns-file=/absent"} {
-		if out, err := printed(t, "-o", format); exit.Status(err) != exit.Usage || out != "" {
+		if out, err := printed(t, "-o", format); cli.ExitStatus(err) != cli.ExitUsage || out != "" {
 			t.Errorf("-o %q: %q, error %v", format, out, err)
 		}
 	}
-	if _, err := printed(t, "-q", "-o", "xml"); exit.Status(err) != exit.Usage {
+	if _, err := printed(t, "-q", "-o", "xml"); cli.ExitStatus(err) != cli.ExitUsage {
 		t.Errorf("-q hides a wrong format: %v", err)
 	}
 	_, err := printed(t, "-o", "xml")
@@ -162,7 +162,7 @@ func TestTemplateErrors(t *testing.T) {
 		{"-o", "jsonpath={.absent}", "--allow-missing-template-keys=false"},
 		{"-o", "go-template={{index .rows 7}}"}, {"-o", "go-template={{.kind.absent}}"}} {
 		out, err := printed(t, args...)
-		if err == nil || exit.Status(err) != exit.Failed || out != "" || strings.Contains(err.Error(), "three 3") {
+		if err == nil || cli.ExitStatus(err) != cli.ExitFailed || out != "" || strings.Contains(err.Error(), "three 3") {
 			t.Errorf("%q: %q, error %v", args, out, err)
 		}
 	}

@@ -12,8 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 const rowsFlag = "rows"
@@ -22,7 +21,7 @@ const rowsFlag = "rows"
 func (f *PrintFlags) AddRowsFlag(c *cobra.Command, document any, first string) {
 	names, elements := lists(reflect.TypeOf(document))
 	names = slices.Concat([]string{first}, slices.DeleteFunc(names, func(name string) bool { return name == first }))
-	f.rows = rows{flags.NewEnum(first, names...), names, elements}
+	f.rows = rows{cli.NewEnum(first, names...), names, elements}
 	usage := "List of the document: -o " + customColumns + " prints a line for each of its elements. One of " +
 		strings.Join(names, ", ")
 	c.Flags().Var(listFlag{f.rows.list}, rowsFlag, usage)
@@ -30,7 +29,7 @@ func (f *PrintFlags) AddRowsFlag(c *cobra.Command, document any, first string) {
 }
 
 // listFlag is the value of --rows. It has too many values for a placeholder in the help.
-type listFlag struct{ *flags.Enum }
+type listFlag struct{ *cli.Enum }
 
 // Type implements pflag.Value.
 func (listFlag) Type() string { return "list" }
@@ -42,7 +41,7 @@ func (r rows) check(columns []column) error {
 		return nil
 	}
 	err := checkColumns(columns, r.elements[r.list.String()])
-	explained, ok := errors.AsType[*exit.Error](err)
+	explained, ok := errors.AsType[*cli.Error](err)
 	if !ok {
 		return err
 	}
@@ -68,7 +67,7 @@ func checkColumns(columns []column, row reflect.Type) error {
 	for _, c := range columns {
 		err := checkPath(c.text, row)
 		if unknown, ok := errors.AsType[*unknownFieldError](err); ok {
-			return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("column %q: %w", c.header, err),
+			return &cli.Error{Status: cli.ExitUsage, Err: fmt.Errorf("column %q: %w", c.header, err),
 				Hint: unknown.hint()}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // TestRows checks the list that --rows selects.
@@ -44,8 +44,8 @@ func TestUnknownFields(t *testing.T) {
 		"-o json --rows=others": {"--rows requires --output=custom-columns", ""},
 	} {
 		out, err := printed(t, strings.Fields(args)...)
-		explained, _ := errors.AsType[*exit.Error](err)
-		if exit.Status(err) != exit.Usage || out != "" || err.Error() != want[0] ||
+		explained, _ := errors.AsType[*cli.Error](err)
+		if cli.ExitStatus(err) != cli.ExitUsage || out != "" || err.Error() != want[0] ||
 			!strings.Contains(explained.Hint, want[1]) {
 			t.Errorf("%s: %q, error %v, hint %q, want %q", args, out, err, explained.Hint, want)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // AddSortFlag adds the flag --sort-by, for a document with one list. rows are its elements.
@@ -32,7 +32,7 @@ func (f *PrintFlags) checkSort() error {
 		return nil
 	}
 	if _, err := parsePath("sort-by", f.sortBy); err != nil {
-		return exit.UsageError(fmt.Errorf("parsing --sort-by: %w", err))
+		return cli.UsageError(fmt.Errorf("parsing --sort-by: %w", err))
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 		return err
 	}
 	if unknown, ok := errors.AsType[*unknownFieldError](checkPath(f.sortBy, value(reflect.TypeFor[T]()))); ok {
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown),
+		return &cli.Error{Status: cli.ExitUsage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown),
 			Hint: unknown.hint()}
 	}
 	type keyed struct {
@@ -59,7 +59,7 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 	for i, row := range rows {
 		key, err := sortKey(path, row)
 		if err != nil {
-			return exit.UsageError(fmt.Errorf("sorting by %q: %w", f.sortBy, err))
+			return cli.UsageError(fmt.Errorf("sorting by %q: %w", f.sortBy, err))
 		}
 		list[i] = keyed{key, row}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // sortable is a row with fields of several types.
@@ -47,12 +47,12 @@ func TestSort(t *testing.T) {
 func TestWrongSort(t *testing.T) {
 	rows := []sortable{{Name: "a", Of: map[string]any{"deep": "z"}}}
 	for _, path := range []string{"absent", "of", "{.a[}"} {
-		if err := Sort(&PrintFlags{sortBy: path}, rows); exit.Status(err) == exit.OK || !strings.Contains(err.Error(),
+		if err := Sort(&PrintFlags{sortBy: path}, rows); cli.ExitStatus(err) == cli.ExitOK || !strings.Contains(err.Error(),
 			path) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := printed(t, "--sort-by", "{.a[}"); exit.Status(err) != exit.Usage || !strings.Contains(err.Error(),
+	if _, err := printed(t, "--sort-by", "{.a[}"); cli.ExitStatus(err) != cli.ExitUsage || !strings.Contains(err.Error(),
 		"{.a[}") {
 		t.Errorf("a malformed expression: %v", err)
 	}

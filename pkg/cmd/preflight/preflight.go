@@ -13,14 +13,10 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
@@ -29,14 +25,14 @@ import (
 )
 
 // NewCommand returns the verb.
-func NewCommand(env verb.Environment) *cobra.Command {
+func NewCommand(env cli.Environment) *cobra.Command {
 	o := &options{Options: query.New(env)}
-	o.scope, o.Diff = scope.New(o.Flags, engine.DesiredBundle), &diff.Flags{}
-	c := &cobra.Command{Use: "preflight " + scope.TargetArgs, Short: "Predict problems before a rollout",
-		ValidArgsFunction: scope.CompleteTargets}
-	o.Setup(c, o, scope.NamespaceUsage)
+	o.scope, o.Diff = input.NewScope(o.Flags, engine.DesiredBundle), &output.DiffFlags{}
+	c := &cobra.Command{Use: "preflight " + input.TargetArgs, Short: "Predict problems before a rollout",
+		ValidArgsFunction: input.CompleteTargets}
+	o.Setup(c, o, input.NamespaceUsage)
 	o.scope.AddFlags(c)
-	o.serverCheck = flags.NewEnum(string(collect.CheckAuto), string(collect.CheckNever))
+	o.serverCheck = cli.NewEnum(string(collect.CheckAuto), string(collect.CheckNever))
 	o.serverCheck.AddTo(c, "server-check", "Ask the API server with dry runs whether it accepts what changes")
 	o.AddSortFlag(c, "bundle deployments", "name or counts.takeOver")
 	o.Diff.AddFlags(c.Flags(), "Show the fields that would be overwritten as a unified diff, with who wrote them and "+
@@ -47,12 +43,12 @@ func NewCommand(env verb.Environment) *cobra.Command {
 // options are what the verb runs with.
 type options struct {
 	*query.Options
-	scope        *scope.Flags
+	scope        *input.ScopeFlags
 	auditOptions engine.Options
-	serverCheck  *flags.Enum
+	serverCheck  *cli.Enum
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *options) Complete(args []string) (err error) {
 	o.auditOptions, err = o.scope.ToOptions(args)
 	o.auditOptions.Parents, o.auditOptions.Staged = true, true
@@ -60,7 +56,7 @@ func (o *options) Complete(args []string) (err error) {
 	return err
 }
 
-// Run implements verb.Options.
+// Run implements cli.Options.
 func (o *options) Run(ctx context.Context) error {
 	if err := o.scope.LoadDirectory(&o.auditOptions); err != nil {
 		return err
@@ -78,7 +74,7 @@ func (o *options) Run(ctx context.Context) error {
 		}
 		if len(found.Deployments) == 0 {
 			if why := deploysNothing(found.Report()); why != "" {
-				return nil, &exit.Error{Status: exit.Found, Err: errors.New("Fleet deploys nothing: " + why)}
+				return nil, &cli.Error{Status: cli.ExitFound, Err: errors.New("Fleet deploys nothing: " + why)}
 			}
 		}
 		hidden = found.HiddenDeployments()
@@ -127,17 +123,17 @@ func status(p *report.Preflight, hidden string) error {
 	s := p.Summary
 	switch {
 	case s.Refused+s.Contested > 0:
-		return &exit.Error{Status: exit.Found, Shown: true}
+		return &cli.Error{Status: cli.ExitFound, Shown: true}
 	case hidden != "":
-		return &exit.Error{Status: exit.Failed, Err: errors.New("there may be other bundle deployments: " + hidden)}
+		return &cli.Error{Status: cli.ExitFailed, Err: errors.New("there may be other bundle deployments: " + hidden)}
 	case s.BundleDeployments == 0 && s.Elsewhere == 0:
 		return nil // everything was read, and nothing is deployed
 	case s.BundleDeployments == 0:
-		return exit.Failure(errors.New("nothing in scope is deployed to this cluster"),
+		return cli.Failure(errors.New("nothing in scope is deployed to this cluster"),
 			"preflight evaluates a bundle on the cluster that it is deployed to. -f names the directory of a bundle "+
 				"that is not deployed yet.")
 	case s.Unknown > 0:
-		return &exit.Error{Status: exit.Failed, Shown: true}
+		return &cli.Error{Status: cli.ExitFailed, Shown: true}
 	}
 	return nil
 }

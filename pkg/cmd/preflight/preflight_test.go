@@ -13,8 +13,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
 )
 
@@ -70,28 +69,28 @@ func TestStatus(t *testing.T) {
 		status int
 		text   string // a part of the output or of the error
 	}{
-		{[]string{"--snapshot", install, "bundledeployment/taker", counts}, exit.OK,
+		{[]string{"--snapshot", install, "bundledeployment/taker", counts}, cli.ExitOK,
 			"ok 1, contested 0, refused 0, unknown 0"},
-		{[]string{"--snapshot", install, "bundle/guestbook", "-n", "fleet-local"}, exit.Found, "adopt --snapshot " +
+		{[]string{"--snapshot", install, "bundle/guestbook", "-n", "fleet-local"}, cli.ExitFound, "adopt --snapshot " +
 			install + " bundle/guestbook -n fleet-local"},
-		{[]string{"--snapshot", install, counts}, exit.Found, "ok 1, contested 0, refused 1, unknown 1"},
-		{[]string{"--snapshot", refused, "bundledeployment/helmop", counts}, exit.Failed,
+		{[]string{"--snapshot", install, counts}, cli.ExitFound, "ok 1, contested 0, refused 1, unknown 1"},
+		{[]string{"--snapshot", refused, "bundledeployment/helmop", counts}, cli.ExitFailed,
 			"ok 0, contested 0, refused 0, unknown 1"},
-		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, exit.Failed,
+		{[]string{"--snapshot", refused, "bundledeployment/elsewhere"}, cli.ExitFailed,
 			"nothing in scope is deployed to this cluster"},
-		{[]string{"--snapshot", install, "-f", dir}, exit.Found, "adopt --snapshot " + install + " -f " + dir},
-		{[]string{"--snapshot", install, "-f", other}, exit.Found,
+		{[]string{"--snapshot", install, "-f", dir}, cli.ExitFound, "adopt --snapshot " + install + " -f " + dir},
+		{[]string{"--snapshot", install, "-f", other}, cli.ExitFound,
 			"bundle deployment cluster-one/guestbook desires configmap web/unmarked too"},
-		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, exit.Usage, "-f and"},
-		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, exit.Usage, "-f and"},
-		{[]string{"--snapshot", install, "--gitrepo", "apps"}, exit.Usage, "--gitrepo"},
-		{[]string{"--snapshot", install, "pod/a"}, exit.Usage, "KIND/NAME"},
-		{[]string{"--snapshot", install, "--server", "prod"}, exit.Usage, "--server"},
-		{[]string{"--snapshot", install, "bundle/absent"}, exit.Failed, "not found"},
-		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, exit.Failed, "opening bundle directory"},
+		{[]string{"--snapshot", install, "-f", dir, "bundle/guestbook"}, cli.ExitUsage, "-f and"},
+		{[]string{"--snapshot", install, "-f", dir, "-n", "fleet-local"}, cli.ExitUsage, "-f and"},
+		{[]string{"--snapshot", install, "--gitrepo", "apps"}, cli.ExitUsage, "--gitrepo"},
+		{[]string{"--snapshot", install, "pod/a"}, cli.ExitUsage, "KIND/NAME"},
+		{[]string{"--snapshot", install, "--server", "prod"}, cli.ExitUsage, "--server"},
+		{[]string{"--snapshot", install, "bundle/absent"}, cli.ExitFailed, "not found"},
+		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, cli.ExitFailed, "opening bundle directory"},
 	} {
 		var out bytes.Buffer
-		c := NewCommand(verb.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
+		c := NewCommand(cli.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,
 			ErrOut: &out}, Now: time.Now, Name: "kubectl fleetdoctor"})
 		c.SilenceErrors, c.SilenceUsage = true, true
 		c.SetArgs(tc.args)
@@ -100,8 +99,8 @@ func TestStatus(t *testing.T) {
 		if err != nil {
 			printed += err.Error()
 		}
-		if exit.Status(err) != tc.status || !strings.Contains(printed, tc.text) {
-			t.Errorf("%q: status %d, want %d and %q: %s", tc.args[2:], exit.Status(err), tc.status, tc.text, printed)
+		if cli.ExitStatus(err) != tc.status || !strings.Contains(printed, tc.text) {
+			t.Errorf("%q: status %d, want %d and %q: %s", tc.args[2:], cli.ExitStatus(err), tc.status, tc.text, printed)
 		}
 	}
 }

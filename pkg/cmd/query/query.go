@@ -11,13 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/watch"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -28,9 +24,9 @@ type Options struct {
 	*input.Flags
 	*output.PrintFlags
 	// Clusters are nil for a verb that reads only its source.
-	Clusters *clusters.Flags
+	Clusters *input.ClusterFlags
 	// Diff are nil for a verb without --diff.
-	Diff *diff.Flags
+	Diff *output.DiffFlags
 	// Repeats adds the flags of a watch. The verb prints with ShowAudit.
 	Repeats bool
 	// Writes says that the verb does not only read. It then has no flags --all, --quiet and --no-headers.
@@ -42,20 +38,20 @@ type Options struct {
 
 	printer       output.Printer
 	allNamespaces bool
-	watch         watch.Flags
+	watch         output.WatchFlags
 }
 
 // New returns the options of a verb. formats are those that only this verb has.
-func New(env verb.Environment, formats ...output.Format) *Options {
+func New(env cli.Environment, formats ...output.Format) *Options {
 	return &Options{Flags: input.New(env), PrintFlags: output.NewPrintFlags(formats...)}
 }
 
 // Setup completes a command that has Use and Short: its flags, and the steps of v. The shared flags are parsed before
 // the first step.
-func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string) {
+func (o *Options) Setup(c *cobra.Command, v cli.Options, namespaceUsage string) {
 	c.Args = cobra.ArbitraryArgs
-	c.PreRunE = func(_ *cobra.Command, args []string) error { return verb.Usage(o.parse(args)) }
-	c.RunE = verb.RunE(v)
+	c.PreRunE = func(_ *cobra.Command, args []string) error { return cli.AsUsageError(o.parse(args)) }
+	c.RunE = cli.RunE(v)
 	o.Flags.AddFlags(c.Flags(), namespaceUsage)
 	c.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "All namespaces; the default")
 	o.PrintFlags.AddFlags(c)
@@ -71,10 +67,10 @@ func (o *Options) Setup(c *cobra.Command, v verb.Options, namespaceUsage string)
 	}
 }
 
-// Complete implements verb.Options, for a verb without arguments of its own.
+// Complete implements cli.Options, for a verb without arguments of its own.
 func (o *Options) Complete([]string) error { return nil }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *Options) Validate() error { return nil }
 
 // parse parses the shared flags.
@@ -82,7 +78,7 @@ func (o *Options) parse(args []string) error {
 	if o.Required != "" && len(args) == 0 {
 		return errors.New(o.Required)
 	}
-	if err := scope.CheckNamespace(*o.Config.Namespace, o.allNamespaces); err != nil {
+	if err := input.CheckNamespace(*o.Config.Namespace, o.allNamespaces); err != nil {
 		return err
 	}
 	if o.Clusters != nil {
@@ -165,7 +161,7 @@ func (o *Options) ShowAudit(ctx context.Context, read func(context.Context, *inp
 		}
 		return found.Status
 	}
-	return watch.Run(ctx, &o.watch, o.Environment, watch.Rounds[*Audited]{
+	return output.Repeat(ctx, &o.watch, o.Environment, output.Rounds[*Audited]{
 		Read: func(ctx context.Context) (*Audited, error) {
 			return once(ctx, o, func(in *input.Reading) (*Audited, error) { return read(ctx, in) })
 		},
@@ -177,9 +173,9 @@ func (o *Options) ShowAudit(ctx context.Context, read func(context.Context, *inp
 		},
 		Lines: func(before **Audited, after *Audited) []string {
 			if before == nil {
-				return watch.Changes(nil, after.Report)
+				return output.ListChanges(nil, after.Report)
 			}
-			return watch.Changes((*before).Report, after.Report)
+			return output.ListChanges((*before).Report, after.Report)
 		},
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/preflight"
@@ -62,11 +62,11 @@ func (s *session) status(ctx context.Context, err error) error {
 	case err != nil && ctx.Err() != nil:
 		return s.interrupted("the pending writes were completed, the other objects were not tried", s.resume())
 	case err != nil:
-		return exit.Failure(err, s.resume())
+		return cli.Failure(err, s.resume())
 	case slices.ContainsFunc(s.items, func(i repair.Item) bool {
 		return i.Outcome == report.OutcomeFailed || i.Outcome == report.OutcomeChanged
 	}):
-		return &exit.Error{Status: exit.Failed, Shown: true}
+		return &cli.Error{Status: cli.ExitFailed, Shown: true}
 	}
 	return s.refusals()
 }
@@ -101,7 +101,7 @@ func (s *session) createReceipt(ctx context.Context) (*repair.Receipt, error) {
 		r, err = repair.CreateReceipt(path, h, s.items, others)
 	}
 	if err != nil {
-		return nil, exit.Failure(err, "Nothing was changed on the cluster. --receipt names another file.")
+		return nil, cli.Failure(err, "Nothing was changed on the cluster. --receipt names another file.")
 	}
 	s.document.Receipt = path
 	if s.ForPeople() {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -15,7 +15,7 @@ import (
 
 // notApplied returns the error of a plan that was not applied.
 func notApplied(why, hint string) error {
-	return &exit.Error{Status: exit.Found, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
+	return &cli.Error{Status: cli.ExitFound, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
 }
 
 // decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit
@@ -41,7 +41,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 	case decided, s.dryRun.String() == dryRunServer:
 		return true, nil
 	case s.Captured():
-		return false, &exit.Error{Status: exit.Found, Shown: true}
+		return false, &cli.Error{Status: cli.ExitFound, Shown: true}
 	case !s.ForPeople() || !output.IsTerminal(s.Streams.In):
 		return false, notApplied("this is only the plan",
 			"--confirm="+digest+" applies exactly this plan, --yes applies a new plan without a review.")
@@ -52,7 +52,7 @@ func (s *session) decide(ctx context.Context) (bool, error) {
 // refusals returns the error with the exit status of a plan without objects to write.
 func (s *session) refusals() error {
 	if slices.ContainsFunc(s.items, func(i repair.Item) bool { return i.Action == report.ActionRefuse }) {
-		return &exit.Error{Status: exit.Found, Shown: true}
+		return &cli.Error{Status: cli.ExitFound, Shown: true}
 	}
 	return nil
 }

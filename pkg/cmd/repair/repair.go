@@ -9,12 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/clusters"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/diff"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -29,7 +27,7 @@ const (
 // options are the flags, and what the verb runs with.
 type options struct {
 	*query.Options
-	scope *scope.Flags
+	scope *input.ScopeFlags
 
 	// adopt is true for the verb adopt.
 	adopt bool
@@ -41,21 +39,21 @@ type options struct {
 	confirm  string
 	receipt  string
 	undo     string
-	policy   *flags.Enum
-	dryRun   *flags.Enum
+	policy   *cli.Enum
+	dryRun   *cli.Enum
 
-	objects      []scope.Object // of the command line; without any, all objects in scope
+	objects      []input.Object // of the command line; without any, all objects in scope
 	auditOptions engine.Options
 }
 
 // NewCommand returns the verb repair.
-func NewCommand(env verb.Environment) *cobra.Command {
+func NewCommand(env cli.Environment) *cobra.Command {
 	o := newOptions(env)
 	c := &cobra.Command{
 		Use:   "repair " + targets,
 		Short: "Repair what an audit found, or undo that",
 	}
-	o.Clusters = clusters.New(o.Flags)
+	o.Clusters = input.NewClusters(o.Flags)
 	o.complete(c)
 	fs := c.Flags()
 	fs.StringSliceVar(&o.codes, "code", nil, "Repair only what findings with these codes or names report, such "+
@@ -66,7 +64,7 @@ func NewCommand(env verb.Environment) *cobra.Command {
 }
 
 // NewAdopt returns the verb adopt.
-func NewAdopt(env verb.Environment) *cobra.Command {
+func NewAdopt(env cli.Environment) *cobra.Command {
 	o := newOptions(env)
 	o.adopt = true
 	c := &cobra.Command{
@@ -78,24 +76,24 @@ func NewAdopt(env verb.Environment) *cobra.Command {
 }
 
 // targets are the arguments of both verbs.
-var targets = strings.TrimSuffix(scope.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]"
+var targets = strings.TrimSuffix(input.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]"
 
-func newOptions(env verb.Environment) *options {
+func newOptions(env cli.Environment) *options {
 	o := &options{
 		Options: query.New(env),
-		policy: flags.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked),
+		policy: cli.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked),
 			string(ownership.IfNoDiff)),
-		dryRun: flags.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
+		dryRun: cli.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
 	}
-	o.scope, o.Diff, o.Writes = scope.New(o.Flags, engine.DesiredAuto), &diff.Flags{}, true
+	o.scope, o.Diff, o.Writes = input.NewScope(o.Flags, engine.DesiredAuto), &output.DiffFlags{}, true
 	return o
 }
 
 // complete completes the command.
 func (o *options) complete(c *cobra.Command) {
-	c.ValidArgsFunction = scope.CompleteAny
-	o.Setup(c, o, scope.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
-		scope.ObjectNamespace)
+	c.ValidArgsFunction = input.CompleteAny
+	o.Setup(c, o, input.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
+		input.ObjectNamespace)
 	o.addFlags(c)
 }
 

@@ -12,10 +12,9 @@ import (
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/scope"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/view"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -27,9 +26,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *options) Complete(args []string) error {
-	targets, objects, err := scope.Split(args, *o.Config.Namespace)
+	targets, objects, err := input.Split(args, *o.Config.Namespace)
 	if err != nil {
 		return err
 	}
@@ -41,11 +40,11 @@ func (o *options) Complete(args []string) error {
 	if o.auditOptions, err = o.scope.ToOptions(targets, objects...); err != nil {
 		return err
 	}
-	if err := scope.CheckNames(o.auditOptions.Scope.Targets); err != nil {
+	if err := input.CheckNames(o.auditOptions.Scope.Targets); err != nil {
 		return err // an empty variable after a kind must not select everything
 	}
 	o.objects = objects
-	if o.codes, err = view.Codes(o.codes); err != nil {
+	if o.codes, err = output.Codes(o.codes); err != nil {
 		return err
 	}
 	for _, step := range o.allow {
@@ -58,7 +57,7 @@ func (o *options) Complete(args []string) error {
 	return nil
 }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *options) Validate() error {
 	for _, f := range []struct{ name, value string }{{"undo", o.undo}, {"confirm", o.confirm}, {"receipt", o.receipt}} {
 		if f.value == "" && o.Changed(f.name) { // the value of a variable that is not set
@@ -90,7 +89,7 @@ func (o *options) Validate() error {
 	return nil
 }
 
-// Run implements verb.Options.
+// Run implements cli.Options.
 func (o *options) Run(ctx context.Context) error {
 	s := &session{options: o, secrets: &secret.Values{}}
 	if err := o.Read(ctx, func(in *input.Reading) error { return s.plan(ctx, in) }); err != nil {
@@ -105,12 +104,12 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	if n := s.found.Coverage().Unread; n > 0 {
-		return exit.Failure(fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known "+
+		return cli.Failure(fmt.Errorf("not complete: bundle deployments without a result: %d; it is not known "+
 			"which of their objects to "+s.name(), n),
 			s.Command("audit")+" shows why (FD602, FD607).")
 	}
 	if hidden := s.found.HiddenDeployments(); hidden != "" {
-		return &exit.Error{Status: exit.Failed, Err: errors.New("not complete: " +
+		return &cli.Error{Status: cli.ExitFailed, Err: errors.New("not complete: " +
 			"there may be other bundle deployments: " + hidden)}
 	}
 	return nil
@@ -152,7 +151,7 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	}
 	switch {
 	case len(notOwners) > 0:
-		return &exit.Error{Status: exit.Found,
+		return &cli.Error{Status: cli.ExitFound,
 			Err:  fmt.Errorf("--dangerous-take-from=%s does not name an owner of an object in scope", notOwners[0]),
 			Hint: s.Command(s.name()) + " shows the owners of the objects."}
 	case noResult != nil && len(s.items) == 0: // Fleet's status alone may show what an agent can repair
@@ -256,12 +255,12 @@ func (s *session) noteUnasked() {
 }
 
 // pick limits a plan to the objects of the command line, and returns those that nothing in scope desires.
-func (s *session) pick(o *repair.Options, found *engine.Audit) (notFound []scope.Object) {
+func (s *session) pick(o *repair.Options, found *engine.Audit) (notFound []input.Object) {
 	if len(s.objects) == 0 {
 		return nil
 	}
-	named := func(r object.Ref) func(scope.Object) bool {
-		return func(arg scope.Object) bool { return arg.Is(r, found.Kinds) }
+	named := func(r object.Ref) func(input.Object) bool {
+		return func(arg input.Object) bool { return arg.Is(r, found.Kinds) }
 	}
 	o.Pick = func(r object.Ref) bool { return slices.ContainsFunc(s.objects, named(r)) }
 	notFound = slices.Clone(s.objects)
@@ -277,10 +276,10 @@ func (s *session) pick(o *repair.Options, found *engine.Audit) (notFound []scope
 }
 
 // notDesired returns the error that no bundle in scope desires an object of the command line.
-func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
+func (s *session) notDesired(o input.Object, found *engine.Audit) error {
 	err := fmt.Errorf("no bundle in scope desires %s", o)
-	if hint := scope.NearKind(o.String()); hint != "" {
-		return exit.Failure(err, hint)
+	if hint := input.NearKind(o.String()); hint != "" {
+		return cli.Failure(err, hint)
 	}
 	var desired []object.Ref
 	for _, d := range found.Deployments {
@@ -288,5 +287,5 @@ func (s *session) notDesired(o scope.Object, found *engine.Audit) error {
 			desired = append(desired, x.Ref)
 		}
 	}
-	return exit.Failure(err, input.NearObject(source.NotFound(o, desired, found.Kinds)))
+	return cli.Failure(err, input.NearObject(source.NotFound(o, desired, found.Kinds)))
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -137,12 +137,12 @@ func (s *session) clusterUID(ctx context.Context) (string, error) {
 	if s.Captured() {
 		hint = "Also capture the namespace " + name + "."
 	}
-	return "", exit.Failure(fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), hint)
+	return "", cli.Failure(fmt.Errorf("reading the uid of the cluster: namespace %s: %s", name, why), hint)
 }
 
 // interrupted reports an interruption, and returns the error with its exit status. The root has a message only for
 // verbs that printed nothing.
 func (s *session) interrupted(lines ...string) error {
 	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(lines, "\n"))
-	return &exit.Error{Status: exit.Failed, Shown: true}
+	return &cli.Error{Status: cli.ExitFailed, Shown: true}
 }

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/gaps"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/repair"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -29,7 +28,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 		if wrong, ok := errors.AsType[*repair.ReceiptError](err); ok {
 			hint = wrong.Remedy
 		}
-		return exit.Failure(err, hint)
+		return cli.Failure(err, hint)
 	}
 	if err := s.sameCluster(ctx, header); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (s *session) planUndo(ctx context.Context, in *input.Reading) error {
 	// No finding is shown. The releases that may own the objects matter, as for a plan.
 	found, err := engine.Run(ctx, s.src, options)
 	switch {
-	case errors.Is(err, gaps.ErrNoFleet), errors.Is(err, gaps.ErrNothingRead): // an undo does not need Fleet
+	case errors.Is(err, collect.ErrNoFleet), errors.Is(err, collect.ErrNothingRead): // an undo does not need Fleet
 		d, err := s.src.Describe(ctx)
 		if err != nil {
 			return err
@@ -103,7 +102,7 @@ func (s *session) undoClusters(ctx context.Context) (map[string]repair.UndoClust
 // valid on their cluster.
 func (s *session) sameCluster(ctx context.Context, h repair.Header) error {
 	if h.ClusterUID == "" {
-		return exit.Failure(fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
+		return cli.Failure(fmt.Errorf("%s: reading the receipt: line 1 has no uid of a cluster (clusterUID)", s.undo),
 			"Nothing was changed on the cluster. The following lines have the previous values of each object in "+
 				"\"before\": restore them with kubectl.")
 	}
@@ -112,7 +111,7 @@ func (s *session) sameCluster(ctx context.Context, h repair.Header) error {
 	case err != nil:
 		return fmt.Errorf("%s: comparing the cluster of the receipt: %w", s.undo, err)
 	case uid != h.ClusterUID:
-		return exit.Failure(fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo, h.Server),
+		return cli.Failure(fmt.Errorf("%s: the receipt is of another cluster, %s", s.undo, h.Server),
 			"Select that cluster with --context or --kubeconfig.")
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -75,7 +75,7 @@ func (f *fixture) as(t *testing.T, kubeconfig string, args ...string) result {
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args,
 		[]string{"--kubeconfig", kubeconfig}),
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+		cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
 			ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
@@ -265,7 +265,7 @@ func (f *fixture) uninstall(t *testing.T, namespace string) {
 	var errOut bytes.Buffer
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--yes", "-n", namespace, "--kubeconfig",
 		f.kubeconfig}
-	if s := cmd.Main(ctx, args, verb.Environment{Version: release,
+	if s := cmd.Main(ctx, args, cli.Environment{Version: release,
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &errOut}}); s != 0 {
 		t.Errorf("uninstalling: status %d: %s", s, &errOut)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -19,18 +19,18 @@ import (
 // values are the flags for the values of the chart. They implement chart.Values.
 type values struct {
 	installation.Values
-	certificates, guardDefault *flags.Enum
+	certificates, guardDefault *cli.Enum
 }
 
 func newValues() *values {
 	const selfSigned = string(installation.SelfSigned)
-	return &values{certificates: flags.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
+	return &values{certificates: cli.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
 		guardDefault: newGuardDefault()}
 }
 
-func newGuardDefault() *flags.Enum {
+func newGuardDefault() *cli.Enum {
 	off, warn, deny := string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)
-	return flags.NewEnum(warn, off, warn, deny)
+	return cli.NewEnum(warn, off, warn, deny)
 }
 
 const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel

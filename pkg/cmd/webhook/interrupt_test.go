@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // asked ends a context when the program asks a question.
@@ -42,7 +42,7 @@ func TestStatusInterrupted(t *testing.T) {
 	})
 	var out, errOut bytes.Buffer
 	args := []string{"kubectl-fleetdoctor", "webhook", "status", "--kubeconfig", f.kubeconfig}
-	status := cmd.Main(ctx, args, verb.Environment{Version: release,
+	status := cmd.Main(ctx, args, cli.Environment{Version: release,
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 	if status != 3 || out.Len() > 0 || errOut.String() != "interrupted: nothing was printed\n" {
 		t.Errorf("status %d: %s%s", status, &out, &errOut)
@@ -70,7 +70,7 @@ func TestUninstallInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	errOut := &asked{end: end}
 	args := []string{"kubectl-fleetdoctor", "webhook", "uninstall", "--kubeconfig", f.kubeconfig}
-	status := cmd.Main(ctx, args, verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: terminal,
+	status := cmd.Main(ctx, args, cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: terminal,
 		Out: &out, ErrOut: errOut}})
 	if printed := errOut.String(); status != 3 || out.Len() > 0 ||
 		!strings.HasSuffix(printed, "\ninterrupted: nothing was deleted\n") ||

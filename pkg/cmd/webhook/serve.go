@@ -17,12 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/flags"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/serve"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/serving"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/server"
@@ -33,18 +30,18 @@ const fromFiles = "files"
 
 type serveOptions struct {
 	flags        *input.Flags
-	certificates *flags.Enum
-	guardDefault *flags.Enum
-	serving      *serve.Flags
+	certificates *cli.Enum
+	guardDefault *cli.Enum
+	serving      *chart.ServeFlags
 	server.Options
 }
 
-func newServe(env verb.Environment) *cobra.Command {
+func newServe(env cli.Environment) *cobra.Command {
 	o := &serveOptions{
 		flags:        input.New(env),
-		certificates: flags.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), fromFiles),
+		certificates: cli.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), fromFiles),
 		guardDefault: newGuardDefault(),
-		serving:      serve.New(),
+		serving:      chart.NewServe(),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
 	c := chart.NewCommand(o, &cobra.Command{Use: "serve", Short: "Serve the admission webhook, in the cluster"})
@@ -74,7 +71,7 @@ func newServe(env verb.Environment) *cobra.Command {
 	return c
 }
 
-// Complete implements verb.Options.
+// Complete implements cli.Options.
 func (o *serveOptions) Complete([]string) error {
 	o.Certificates.Files = o.certificates.String() == fromFiles
 	o.GuardDefault = admission.GuardMode(o.guardDefault.String())
@@ -82,7 +79,7 @@ func (o *serveOptions) Complete([]string) error {
 	return nil
 }
 
-// Validate implements verb.Options.
+// Validate implements cli.Options.
 func (o *serveOptions) Validate() error {
 	for _, check := range []func() error{o.checkNames, o.checkAddresses, o.checkCertificates} {
 		if err := check(); err != nil {
@@ -174,7 +171,7 @@ func (o *serveOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if o.Namespace, _, err = o.flags.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return exit.Failure(fmt.Errorf("finding the namespace: %w", err), "Name it with --namespace.")
+		return cli.Failure(fmt.Errorf("finding the namespace: %w", err), "Name it with --namespace.")
 	}
 	o.Log = o.serving.Logger(o.flags.Streams.ErrOut)
 	s, err := server.New(o.Options)
@@ -186,17 +183,17 @@ func (o *serveOptions) Run(ctx context.Context) error {
 	err = s.Run(ctx)
 	if err != nil && ctx.Err() != nil { // else the root command would call it interrupted
 		o.Log.Error(err, "not drained")
-		err = &exit.Error{Status: exit.Failed, Err: err, Shown: true}
+		err = &cli.Error{Status: cli.ExitFailed, Err: err, Shown: true}
 	}
 	return err
 }
 
 // AddHint implements chart.Subcommand.
 func (o *serveOptions) AddHint(err error) error {
-	e := &exit.Error{Status: exit.Failed, Err: err}
-	var listen *serving.ListenError
+	e := &cli.Error{Status: cli.ExitFailed, Err: err}
+	var listen *transport.ListenError
 	if errors.As(err, &listen) {
-		e.Hint = serve.Hint(listen, map[string]string{server.Requests: "--port"})
+		e.Hint = chart.ServeHint(listen, map[string]string{server.Requests: "--port"})
 	}
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -23,8 +23,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/exit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/ports"
@@ -53,7 +52,7 @@ func runServe(ctx context.Context, args ...string) (logged string, err error) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	log := &serveLog{}
 	streams.ErrOut = log
-	c := newServe(verb.Environment{Streams: streams})
+	c := newServe(cli.Environment{Streams: streams})
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetArgs(args)
 	err = c.ExecuteContext(ctx)
@@ -159,9 +158,9 @@ func TestServeUsage(t *testing.T) {
 				t.Errorf("%q: error %q does not contain %q", tc.args, err, want)
 			}
 		}
-		var e *exit.Error // the root command turns errors of cobra into usage errors
-		if errors.As(err, &e) && e.Status != exit.Usage {
-			t.Errorf("%q: status %d, want %d", tc.args, e.Status, exit.Usage)
+		var e *cli.Error // the root command turns errors of cobra into usage errors
+		if errors.As(err, &e) && e.Status != cli.ExitUsage {
+			t.Errorf("%q: status %d, want %d", tc.args, e.Status, cli.ExitUsage)
 		}
 	}
 }
@@ -184,8 +183,8 @@ func TestServeUnconfigured(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	_, err := runServe(t.Context(), "--cert-dir="+t.TempDir())
-	var e *exit.Error
-	if !errors.As(err, &e) || e.Status != exit.Failed ||
+	var e *cli.Error
+	if !errors.As(err, &e) || e.Status != cli.ExitFailed ||
 		!strings.Contains(err.Error(), "no kubeconfig with a context was found") ||
 		!strings.Contains(e.Hint, "--kubeconfig") {
 		t.Errorf("got error %v, %+v", err, e)
@@ -204,8 +203,8 @@ func TestServePort(t *testing.T) {
 		args, _ := freeAddresses(t)
 		_, err := runServe(t.Context(), append(args, "--kubeconfig="+unreachableServer(t), "--certificates=files",
 			"--cert-dir="+writePair(t), flag+"="+value)...)
-		var e *exit.Error
-		if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, flag) ||
+		var e *cli.Error
+		if !errors.As(err, &e) || e.Status != cli.ExitFailed || !strings.Contains(e.Hint, flag) ||
 			!strings.Contains(e.Error(), l.Addr().String()) {
 			t.Errorf("%s: got error %v, %+v", flag, err, e)
 		}
@@ -261,8 +260,8 @@ func TestServeSelfSigned(t *testing.T) {
 	config := "--kubeconfig=" + c.Kubeconfig(t)
 	args, _ := freeAddresses(t)
 	_, err := runServe(t.Context(), append(args, config, "--cert-dir="+t.TempDir(), "--cert-secret="+absent)...)
-	var e *exit.Error
-	if !errors.As(err, &e) || e.Status != exit.Failed || !strings.Contains(e.Hint, strconv.Quote(absent)) ||
+	var e *cli.Error
+	if !errors.As(err, &e) || e.Status != cli.ExitFailed || !strings.Contains(e.Hint, strconv.Quote(absent)) ||
 		!strings.Contains(e.Hint, "--cert-secret") {
 		t.Errorf("without the Secret: got error %v, %+v", err, e)
 	}

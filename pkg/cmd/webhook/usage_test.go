@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
 
 // release is the version of the program in these tests: a development build installs nothing without --image.
@@ -25,7 +25,7 @@ func offline(t *testing.T, args ...string) result {
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), slices.Concat([]string{"kubectl-fleetdoctor", "webhook"}, args,
 		[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}),
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+		cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
 			ErrOut: &errOut}})
 	return result{status, out.String(), errOut.String()}
 }
@@ -67,7 +67,7 @@ func TestUsage(t *testing.T) {
 func TestUnknownVerb(t *testing.T) {
 	var out, errOut bytes.Buffer
 	status := cmd.Main(t.Context(), []string{"kubectl-fleetdoctor", "webhook", "instal"},
-		verb.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
+		cli.Environment{Version: release, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out,
 			ErrOut: &errOut}})
 	want := "error: unknown command \"instal\"\nDid you mean \"install\"?\nSee 'kubectl-fleetdoctor webhook --help'.\n"
 	if diff := cmp.Diff(want, errOut.String()); diff != "" || status != 2 || out.Len() > 0 {
@@ -121,7 +121,7 @@ func TestDevelopmentBuild(t *testing.T) {
 		var out, errOut bytes.Buffer
 		args := append([]string{"kubectl-fleetdoctor", "webhook", "install", "--dry-run=client", "-o", "yaml"},
 			tt.args...)
-		status := cmd.Main(t.Context(), args, verb.Environment{Version: tt.version,
+		status := cmd.Main(t.Context(), args, cli.Environment{Version: tt.version,
 			Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}})
 		switch {
 		case tt.image == "" && (status != 2 || out.Len() > 0 || !strings.Contains(errOut.String(), "--image")):

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/verb"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -36,14 +36,14 @@ const statusRights = "It requires get on the objects of an installation (webhook
 	"serviceaccounts, deployments and statefulsets,\nand patch on the tested object."
 
 // NewCommand returns the verb and its subcommands.
-func NewCommand(env verb.Environment) *cobra.Command {
+func NewCommand(env cli.Environment) *cobra.Command {
 	return chart.NewVerb("webhook", "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
 		chart.NewInstall(env, component, "Install the admission webhook, or upgrade it", newValues()),
 		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster"),
 		newStatus(env), newServe(env))
 }
 
-func newStatus(env verb.Environment) *cobra.Command {
+func newStatus(env cli.Environment) *cobra.Command {
 	warnings := &installation.Warnings{}
 	// evaluate implements chart.Evaluator.
 	evaluate := func(ctx context.Context, c *install.Cluster, f install.Facts) (*install.Status, any, []string) {

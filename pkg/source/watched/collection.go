@@ -21,22 +21,21 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
 
 // stored is an object in memory.
 type stored struct {
-	version string        // its resourceVersion
-	packed  packed.Object // nil if its content was dropped
+	version string       // its resourceVersion
+	packed  PackedObject // nil if its content was dropped
 }
 
 // common is what all collections share.
 type common struct {
 	cluster  *cluster.Cluster
 	options  Options
-	packer   *packed.Packer
+	packer   *Packer
 	names    interned
 	restarts atomic.Int64
 	// changed and coverageChanged are called after a change.
@@ -72,7 +71,7 @@ type collection struct {
 // item is an object on its way to a collection.
 type item struct {
 	metav1.ObjectMeta
-	packed packed.Object
+	packed PackedObject
 	traits traits
 }
 
@@ -177,7 +176,7 @@ type decoder struct {
 	collection *collection
 }
 
-// Decode implements watch.Decoder.
+// Decode implements output.Decoder.
 func (d *decoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 	event, o, err := d.Next()
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/packed"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/cluster"
 )
@@ -61,7 +60,7 @@ func New(ctx context.Context, c *cluster.Cluster, o Options) (*Source, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p, err := packed.New()
+	p, err := NewPacker()
 	s := &Source{Cluster: c, options: o, collections: map[watch]*collection{},
 		asked: map[watch]map[question]selector{}}
 	s.begin = func(c *collection) {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package query
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// Impact reports what is removed on each cluster if objects of Fleet are deleted. The kind of a name is a word for
+// evaluate.TargetKind. A name without a namespace may match several objects. For each name that is not found or could
+// not be read, there is an error, such as a *evaluate.NotFoundError, beside the report of the other ones, which is nil
+// without any.
+func Impact(ctx context.Context, src source.Source, o audit.Options, names []source.Named) (*report.Impact, error) {
+	r, err := audit.Read(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Found(); err != nil {
+		return nil, err
+	}
+	r.Resolve(nil, nil)
+	targets, missing := deletions(r, names)
+	if len(targets) == 0 {
+		return nil, missing
+	}
+	affects := affectedBy(targets)
+	uninstalls := r.Desired.Uninstalls(r.States, func(d *desired.BundleDeployment) bool { return affects[d.ID()] })
+	r.States = nil // release the objects of every revision
+	affected, err := affected(ctx, r, targets, uninstalls)
+	if err != nil {
+		return nil, err
+	}
+	reported, err := reported(ctx, r, targets, uninstalls)
+	if err != nil {
+		return nil, err
+	}
+	out := &report.Impact{Head: report.NewHead(report.KindImpact, o.Version, r.Description, r.Directory),
+		Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
+	out.Source.Clusters = report.ClusterSources(moreClusters(r), r.Desired.Directory)
+	targeting := r.Desired.Targeting()
+	for _, t := range targets {
+		deletion := EvaluateImpact(ImpactInput{Desired: r.Desired, Target: t, Uninstalls: uninstalls,
+			Targeting: targeting, Affected: affected, Reported: reported})
+		deletion.Unread = unreadOf(r, t)
+		out.Deletions = append(out.Deletions, deletion)
+	}
+	out.Complete()
+	return out, missing
+}
+
+// deletions finds the objects that are deleted. The error has one error for each name that is not found.
+func deletions(r *audit.Reading, names []source.Named) ([]*Deleted, error) {
+	var out []*Deleted
+	var missing []error
+	for _, n := range names {
+		kind, _ := evaluate.TargetKind(n.Kind)
+		found := FindDeleted(r.Desired, kind, n.Namespace, n.Name)
+		if out = append(out, found...); len(found) == 0 {
+			missing = append(missing, noDeletion(r, n, kind))
+		}
+	}
+	return out, evaluate.Join(missing)
+}
+
+// noDeletion is the error that no object of a kind of Fleet has a name.
+func noDeletion(r *audit.Reading, n source.Named, kind string) error {
+	absent := []source.Reason{source.NotInSnapshot, source.KindNotServed}
+	if unread, all := r.Desired.Coverage[kind].Of(n.Namespace); !all && !slices.Contains(absent, unread.Reason) {
+		return fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail)
+	}
+	target := evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}
+	return collect.OrUnread(evaluate.NotFound(r.Directory, target, n.Namespace), r.Description)
+}
+
+// unreadOf says which objects of Fleet could not be read that may be deleted with a target; empty if there are none.
+func unreadOf(r *audit.Reading, t *Deleted) string {
+	kinds := []string{state.BundleDeployment}
+	within := func(kind string) []string { return r.Desired.InWorkspace(kind, t.Namespace) }
+	switch t.Kind {
+	case state.BundleDeployment:
+		return ""
+	case state.ClusterKind:
+		if ns := DeletedNamespace(r.Desired, t); ns != "" {
+			within = func(string) []string { return []string{ns} }
+		}
+	case state.GitRepo, state.HelmOp:
+		kinds = append(kinds, state.Bundle)
+	}
+	unread := collect.FleetGaps(r.Desired.Fleet, within, kinds...)
+	if len(unread) == 0 {
+		return ""
+	}
+	return unread[0].What + ": " + unread[0].Why()
+}
+
+// affectedBy returns the bundle deployments of the targets.
+func affectedBy(targets []*Deleted) map[object.DeploymentID]bool {
+	out := map[object.DeploymentID]bool{}
+	for _, t := range targets {
+		for _, d := range t.Deployments {
+			out[d.ID()] = true
+		}
+	}
+	return out
+}
+
+// affected reads the live objects of each cluster that the deletions affect.
+func affected(ctx context.Context, r *audit.Reading, targets []*Deleted,
+	of map[object.DeploymentID][]*desired.Uninstall) (map[object.ClusterID]*state.Affected, error) {
+	uninstalls, others := map[object.ClusterID][]*desired.Uninstall{}, map[object.ClusterID][]object.Ref{}
+	for _, t := range targets {
+		if ns := DeletedNamespace(r.Desired, t); ns != "" {
+			local := r.Desired.Clusters[0].ID
+			others[local] = append(others[local], object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns})
+		}
+		for _, d := range t.Deployments {
+			for _, x := range of[d.ID()] {
+				on := d.ClusterID
+				uninstalls[on], others[on] = append(uninstalls[on], x), append(others[on], Copies(d, x)...)
+			}
+		}
+	}
+	out := map[object.ClusterID]*state.Affected{}
+	var mu sync.Mutex // guards out and gaps
+	err := audit.Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
+		on := r.Desired.Clusters[i].ID
+		if len(uninstalls[on])+len(others[on]) == 0 {
+			return nil
+		}
+		a, unread, err := r.Clusters[i].Affected(ctx, uninstalls[on], others[on])
+		mu.Lock()
+		defer mu.Unlock()
+		out[on], r.Gaps = a, append(r.Gaps, r.Clusters[i].Named(unread)...)
+		return err
+	})
+	return out, err
+}
+
+// reported reads what the statuses of bundle deployments list whose releases are not known.
+func reported(ctx context.Context, r *audit.Reading, targets []*Deleted,
+	uninstalls map[object.DeploymentID][]*desired.Uninstall) (map[string]*state.Reported, error) {
+	unknown := func(x *desired.Uninstall) bool { return x.Problem != "" }
+	wanted, namespaces := map[string]bool{}, map[string]bool{}
+	for _, t := range targets {
+		for _, d := range t.Deployments {
+			of := uninstalls[d.ID()]
+			if d.BD != nil && (len(of) == 0 || slices.ContainsFunc(of, unknown)) {
+				wanted[d.Key()], namespaces[d.Namespace] = true, true
+			}
+		}
+	}
+	return r.Reported(ctx, wanted, slices.Sorted(maps.Keys(namespaces)))
+}
+
+// moreClusters returns the clusters that were read in addition to the source.
+func moreClusters(r *audit.Reading) []evaluate.ClusterSource {
+	var out []evaluate.ClusterSource
+	for i, c := range r.Desired.Clusters {
+		if i > 0 {
+			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description,
+				ClusterID: c.ID})
+		}
+	}
+	return out
+}

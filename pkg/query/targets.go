@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
+)
+
+// targetKinds are the kinds that decide which clusters a bundle targets, and where it is deployed.
+var targetKinds = []string{state.Bundle, state.ClusterKind, state.ClusterGroup, state.BundleDeployment}
+
+// TargetsOptions of a report.
+type TargetsOptions struct {
+	// Namespace is the workspace that the user names; empty for all.
+	Namespace string
+	// Version is the version of the program, which is only shown.
+	Version string
+	// Progress receives the progress; nil if it is not needed.
+	Progress func(collect.Progress)
+}
+
+// Targets reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a
+// namespace may match several bundles. For each name that is not found or could not be read, there is an error, such as
+// a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
+func Targets(ctx context.Context, src source.Source, o TargetsOptions, names []source.Named) (*report.Targets, error) {
+	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	f, unread, err := r.Fleet(ctx, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if f.NamespaceLabels, f.Coverage[state.Namespace], err = r.NamespaceLabels(ctx, f); err != nil {
+		return nil, err
+	}
+	desired := &directory.Directory{Fleet: f}
+	unread = slices.Concat(r.Description.Gaps, unread, collect.FleetGaps(f, collect.Everywhere, targetKinds...),
+		collect.MappingGaps(f, collect.Everywhere))
+	out := &report.Targets{Head: report.NewHead(report.KindTargets, o.Version, r.Description, desired),
+		Gaps: report.Gaps(unread), Notes: targetNotes(f)}
+	all := &targetsOf{Fleet: f, targeting: f.Targeting(), deployments: map[string]*v1alpha1.BundleDeployment{}}
+	for _, bd := range f.BundleDeployments {
+		all.deployments[bd.Namespace+"/"+bd.Name] = bd
+	}
+	var missing []error
+	for _, n := range names {
+		found := all.named(n)
+		unread, read := f.Coverage[state.Bundle].Of(n.Namespace)
+		switch {
+		case len(found) > 0:
+		case !read && unread.Reason != source.NotInSnapshot:
+			missing = append(missing, fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail))
+		default:
+			target := evaluate.Target{Kind: evaluate.TargetBundle, Name: n.Name}
+			missing = append(missing, collect.OrUnread(evaluate.NotFound(desired, target, n.Namespace), r.Description))
+		}
+		out.Bundles = append(out.Bundles, found...)
+	}
+	if len(out.Bundles) == 0 {
+		return nil, evaluate.Join(missing)
+	}
+	out.Complete()
+	return out, evaluate.Join(missing)
+}
+
+// targetNotes describe what the results do not include.
+func targetNotes(f *state.Fleet) []string {
+	var out []string
+	if unread, _ := f.Coverage[state.BundleNamespaceMapping].Of(""); !f.Read(state.BundleNamespaceMapping, "") &&
+		len(collect.MappingGaps(f, collect.Everywhere)) == 0 {
+		out = append(out, fmt.Sprintf("BundleNamespaceMappings could not be read (%s): a bundle may also target "+
+			"clusters of other namespaces", unread.Reason))
+	}
+	if f.ControllerVersion == "" {
+		out = append(out, "the version of the controller is not known: where versions differ, the result is Unknown")
+	}
+	return out
+}
+
+// targetsOf has the data of the results.
+type targetsOf struct {
+	*state.Fleet
+	targeting   *targeting.Fleet
+	deployments map[string]*v1alpha1.BundleDeployment
+}
+
+func (f *targetsOf) named(n source.Named) []report.TargetedBundle {
+	var out []report.TargetedBundle
+	for _, b := range f.Bundles {
+		if b.Name == n.Name && (n.Namespace == "" || n.Namespace == b.Namespace) {
+			out = append(out, f.bundle(f.targeting.Bundle(b)))
+		}
+	}
+	slices.SortFunc(out, func(a, b report.TargetedBundle) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return out
+}
+
+func (f *targetsOf) bundle(b *targeting.Bundle) report.TargetedBundle {
+	out := report.TargetedBundle{Namespace: b.Namespace, Name: b.Name, Mode: b.Mode()}
+	if b.Invalid != nil {
+		out.Error = "a selector is not valid: " + b.Invalid.Error()
+	}
+	for _, t := range b.Targets {
+		out.Targets = append(out.Targets, report.Target{Name: t.String(), Customization: t.Customization,
+			DoNotDeploy: t.DoNotDeploy, Selects: targeting.Describe(t.Spec)})
+	}
+	for i := range b.Spec.TargetRestrictions {
+		out.Restrictions = append(out.Restrictions, targeting.Describe(&b.Spec.TargetRestrictions[i]))
+	}
+	for r := range b.Results() {
+		out.Clusters = append(out.Clusters, f.cluster(b, r))
+	}
+	return out
+}
+
+func (f *targetsOf) cluster(b *targeting.Bundle, r targeting.Result) report.TargetedCluster {
+	out := report.TargetedCluster{Cluster: r.Cluster.Key(), Result: report.TargetResult(r.Outcome),
+		Reason: string(r.Reason), Message: message(r),
+		Group: r.Group, Groups: r.Cluster.Groups(), Changes: changes(b, r)}
+	if r.Target != nil {
+		out.Target = r.Target.String()
+	}
+	if r.Decides != nil {
+		out.DecidedBy = r.Decides.String()
+	}
+	for _, c := range r.Customizations {
+		out.Customizations = append(out.Customizations, c.String())
+	}
+	if out.BundleDeployment, out.Deployment = f.deployment(b, r); out.Deployment == report.DeploymentPending {
+		out.Message += ", but the BundleDeployment does not exist yet: " + check.Pending(b.Bundle, r.Cluster.Cluster)
+	}
+	return out
+}
+
+func (f *targetsOf) deployment(b *targeting.Bundle, r targeting.Result) (key string, is report.TargetDeployment) {
+	namespace := r.Cluster.Status.Namespace
+	key = namespace + "/" + b.Name
+	_, exists := f.deployments[key]
+	switch {
+	case namespace != "" && exists && r.Outcome == targeting.Excluded:
+		return key, report.DeploymentLeftover
+	case namespace != "" && exists:
+		return key, report.DeploymentExists
+	case namespace != "" && !f.Read(state.BundleDeployment, namespace):
+		return "", report.DeploymentUnread
+	case b.DeletionTimestamp != nil:
+		return "", report.DeploymentNone
+	case r.Outcome == targeting.Expected && check.Pending(b.Bundle, r.Cluster.Cluster) != "":
+		return "", report.DeploymentPending
+	case r.Outcome == targeting.Expected:
+		return "", report.DeploymentAbsent
+	}
+	return "", report.DeploymentNone
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
+)
+
+// IgnoreFile has the entries of an ignore file.
+type IgnoreFile struct {
+	name    string // for messages
+	entries []entry
+}
+
+// entry selects findings. A pattern that is not stated matches everything.
+type entry struct {
+	line                  int
+	codes                 []string
+	kind, namespace, name string
+	bundle, cluster       string
+	reason                string
+	expires               time.Time // the beginning of the last day on which it applies; zero if it always does
+}
+
+const dateLayout = "2006-01-02"
+
+// ParseIgnoreFile reads the content of an ignore file. Its errors name the file, the line and the remedy, all of them
+// at once.
+func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
+	p := &parser{file: &IgnoreFile{name: name}}
+	var root yaml.Node
+	decoder := yaml.NewDecoder(strings.NewReader(string(content)))
+	switch err := decoder.Decode(&root); {
+	case errors.Is(err, io.EOF): // empty, or only comments
+		return p.file, nil
+	case err != nil:
+		return nil, notYAML(name, err)
+	}
+	switch err := decoder.Decode(&yaml.Node{}); {
+	case err == nil:
+		return nil, fmt.Errorf("%s: it has several YAML documents: join their lists \"ignore\"", name)
+	case !errors.Is(err, io.EOF):
+		return nil, notYAML(name, err)
+	}
+	if top := root.Content[0]; top.Kind != yaml.MappingNode {
+		p.fail(top, "the ignore file has no field: it must have the field \"ignore\" with a list of entries")
+		return nil, errors.Join(p.errs...)
+	}
+	p.fields("the ignore file", root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
+		for _, n := range p.list(list) {
+			p.entry(n)
+		}
+	}}, "ignore")
+	if len(p.errs) > maxErrors {
+		p.errs = append(p.errs[:maxErrors], fmt.Errorf("further errors: %d", len(p.errs)-maxErrors))
+	}
+	return p.file, errors.Join(p.errs...)
+}
+
+// notYAML is the error of a file that the decoder cannot read.
+func notYAML(name string, err error) error {
+	return fmt.Errorf("%s:%s", name, inYAML.ReplaceAllString(err.Error(), "$1"))
+}
+
+// inYAML matches the beginning of an error of the decoder. It states the line, unless that is the first one.
+var inYAML = regexp.MustCompile(`^yaml:(?: line (\d+:))?`)
+
+// maxErrors is the number of errors of a file that are shown.
+const maxErrors = 10
+
+type parser struct {
+	file *IgnoreFile
+	errs []error
+}
+
+func (p *parser) fail(n *yaml.Node, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("%s:%d: "+format, slices.Concat([]any{p.file.name, n.Line}, args)...))
+}
+
+// fields calls the function of each field of a map. what is the name of the map, order lists the names of the fields
+// for messages.
+func (p *parser) fields(what string, n *yaml.Node, known map[string]func(*yaml.Node), order ...string) {
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, "%s: expected a map with the fields %s", what, strings.Join(order, ", "))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		read, ok := known[key.Value]
+		switch {
+		case !ok:
+			p.fail(key, "unknown field %q of %s: expected %s", key.Value, what, strings.Join(order, ", "))
+		case seen[key.Value]:
+			p.fail(key, "the field %s is stated twice", key.Value)
+		default:
+			seen[key.Value] = true
+			read(n.Content[i+1])
+		}
+	}
+}
+
+func (p *parser) list(n *yaml.Node) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode && n.Tag != "!!null" {
+		p.fail(n, "ignore: expected a list of entries")
+		return nil
+	}
+	return n.Content
+}
+
+// text reads the value of a field, a string that is not empty.
+func (p *parser) text(field string, n *yaml.Node) (value string, ok bool) {
+	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" || n.Tag == "!!null" {
+		p.fail(n, "%s: expected a text that is not empty", field)
+		return "", false
+	}
+	return n.Value, true
+}
+
+// pattern returns the function that reads the pattern of a field.
+func (p *parser) pattern(field string, into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		*into, _ = p.text(field, n)
+		if _, err := path.Match(*into, ""); err != nil {
+			p.fail(n, "%s: invalid pattern %q: * matches any characters, ? matches one character, [a-z] matches one "+
+				"of a range", field, *into)
+		}
+	}
+}
+
+func (p *parser) entry(n *yaml.Node) {
+	e := entry{line: n.Line}
+	failed := len(p.errs)
+	p.fields("the entry", n, map[string]func(*yaml.Node){
+		"code": func(n *yaml.Node) {
+			codes := []*yaml.Node{n}
+			if n.Kind == yaml.SequenceNode {
+				codes = n.Content
+			}
+			for _, c := range codes {
+				e.codes = append(e.codes, p.code(c))
+			}
+		},
+		"object": func(n *yaml.Node) {
+			p.fields("object", n, map[string]func(*yaml.Node){"kind": p.pattern("object.kind", &e.kind),
+				"namespace": p.pattern("object.namespace", &e.namespace),
+				"name":      p.pattern("object.name", &e.name)}, "kind", "namespace", "name")
+		},
+		"bundle": p.pattern("bundle", &e.bundle), "cluster": p.pattern("cluster", &e.cluster),
+		"reason":  func(n *yaml.Node) { e.reason, _ = p.text("reason", n) },
+		"expires": func(n *yaml.Node) { e.expires = p.date("expires", n) },
+	}, "code", "object", "bundle", "cluster", "reason", "expires")
+	if len(p.errs) == failed { // otherwise the error may be the cause
+		if len(e.codes) == 0 {
+			p.fail(n, "the entry has no code: state the code of a finding, or a list of codes")
+		}
+		if e.reason == "" {
+			p.fail(n, "the entry has no reason: state why the finding is ignored")
+		}
+	}
+	p.file.entries = append(p.file.entries, e)
+}
+
+// date reads the beginning of a day.
+func (p *parser) date(field string, n *yaml.Node) time.Time {
+	value, ok := p.text(field, n)
+	if !ok {
+		return time.Time{}
+	}
+	day, err := time.Parse(dateLayout, value)
+	if err != nil {
+		p.fail(n, "%s: invalid date %q: it must be a day, YYYY-MM-DD", field, value)
+	}
+	return day
+}
+
+// code reads a code, in upper or lower case.
+func (p *parser) code(n *yaml.Node) string {
+	value, _ := p.text("code", n)
+	code := strings.ToUpper(value)
+	switch known := slices.ContainsFunc(check.Catalogue(), func(c check.Check) bool { return c.Code == code }); {
+	case code == codes.Unread: // without it, the report would look like that of a deployment without problems
+		p.fail(n, "code: %s cannot be ignored: it reports a bundle deployment without a result. Exclude the bundle "+
+			"deployment with the arguments of the command", code)
+	case code != "" && !known:
+		p.fail(n, "code: %q is not known: kubectl fleetdoctor explain lists the codes, such as FD104", value)
+	}
+	return code
+}
