@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -232,3 +234,109 @@ func (a *Audit) Report() *report.Audit { return a.Unmerged().Merged() }
 
 // Unmerged returns the report with a finding for each cluster, with secrets hidden.
 func (a *Audit) Unmerged() *report.Audit { return a.report.Redacted(a.Secrets) }
+
+// Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same;
+// Options.Predict or Options.KeepManifests must have been set.
+// Orphaned objects are not counted, because objects that are not desired are not read.
+func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*evaluate.BundleDeployment, error) {
+	var out []*evaluate.BundleDeployment
+	for i, c := range a.Desired.Clusters {
+		e := evaluate.New(a.Desired.On(c.ID), a.Desired.Select(scope),
+			evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict,
+				Masked: a.clusters[i].Description.Unmasked != nil})
+		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range e.Evaluate(observed).Deployments() {
+			d.Counts.Orphaned = 0
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// Sources returns the sources of the clusters that were read.
+func (a *Audit) Sources() map[object.ClusterID]source.Source {
+	out := map[object.ClusterID]source.Source{}
+	for i, c := range a.Desired.Clusters {
+		out[c.ID] = a.clusters[i].Source
+	}
+	return out
+}
+
+// PauseLength is the time after which objects are read again.
+const PauseLength = 5 * time.Second
+
+// Pause waits for the PauseLength. Its error is that of the context.
+func Pause(ctx context.Context) error {
+	timer := time.NewTimer(PauseLength)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// pause waits before objects are read again.
+func (o Options) pause(ctx context.Context) error {
+	if o.Pause == nil {
+		return Pause(ctx)
+	}
+	return o.Pause(ctx)
+}
+
+// settle asks the questions of the findings, and drops the findings that the answers contradict. A snapshot cannot be
+// read again. Nobody waits for the findings of predictions.
+func (a *Audit) settle(ctx context.Context) error {
+	if a.clusters[0].Description.Origin != source.OriginCluster {
+		return nil
+	}
+	waits := !a.options.Predict && a.options.Files == nil
+	for pause := 1; waits && a.pauses() >= pause; pause++ {
+		if err := a.options.pause(ctx); err != nil {
+			return err
+		}
+		if err := a.ask(ctx, func(f check.Finding) bool { return f.Pauses >= pause }); err != nil {
+			return err
+		}
+	}
+	err := a.ask(ctx, func(f check.Finding) bool { return f.Pauses == 0 })
+	a.use(a.facts.Settled(a.answers))
+	return err
+}
+
+// pauses is the number of pauses for which findings ask.
+func (a *Audit) pauses() int {
+	n := 0
+	for _, f := range a.Findings {
+		n = max(n, f.Pauses)
+	}
+	return n
+}
+
+// ask asks the questions of those findings that are selected.
+func (a *Audit) ask(ctx context.Context, selected func(check.Finding) bool) error {
+	questions := map[object.ClusterID][]settle.Question{}
+	for _, f := range a.Findings {
+		if !selected(f) {
+			continue
+		}
+		for _, q := range f.Settle {
+			questions[q.Cluster] = append(questions[q.Cluster], q)
+		}
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(questions)) {
+		i := slices.IndexFunc(a.clusters, func(c ReadCluster) bool { return object.ClusterID(c.Name) == cluster })
+		answers, err := settle.Ask(ctx, a.clusters[i].Source, questions[cluster])
+		if err != nil {
+			return err
+		}
+		answers.Gaps = a.clusters[i].Named(answers.Gaps)
+		a.answers = a.answers.With(answers)
+	}
+	a.Findings = slices.DeleteFunc(a.Findings, func(f check.Finding) bool { return !a.answers.Hold(f.Settle) })
+	return nil
+}

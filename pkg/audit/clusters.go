@@ -7,13 +7,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -193,4 +200,103 @@ func (c ReadCluster) unidentified(f *state.Fleet, on *directory.Cluster) []sourc
 	gap.Reason, gap.Detail = "AnotherCluster", fmt.Sprintf("its agent deploys for %s", strings.Join(found, ", "))
 	gap.Effect = "its objects are evaluated for the Cluster of its agent"
 	return []source.Gap{gap}
+}
+
+// missing returns the findings about missing objects by the cluster that is read.
+func missing(deployments []*evaluate.BundleDeployment, findings []check.Finding) map[object.ClusterID][]*check.Finding {
+	type key struct{ bundleDeployment, cluster string }
+	clusters := map[key]object.ClusterID{}
+	for _, d := range deployments {
+		clusters[key{d.Key(), d.Cluster}] = d.ID().Cluster
+	}
+	out := map[object.ClusterID][]*check.Finding{}
+	for i := range findings {
+		if f := &findings[i]; f.Code == codes.Missing {
+			id := clusters[key{f.BundleDeployment, f.Cluster}]
+			out[id] = append(out[id], f)
+		}
+	}
+	return out
+}
+
+// vanished adds to findings about missing objects of a cluster when they vanished, if an auditor there wrote that down.
+// It lists the ConfigMaps of the journal once, and only if there is such a finding. A journal that cannot be read is no
+// gap: without an auditor there is none, and no result depends on it.
+func vanished(ctx context.Context, src source.Source, about []*check.Finding) error {
+	if len(about) == 0 {
+		return nil
+	}
+	namespace, _, err := journal.Namespace(ctx, src)
+	if err != nil {
+		return err
+	}
+	book, err := journal.Read(ctx, src, namespace)
+	if err != nil {
+		return err
+	}
+	for _, f := range about {
+		f.Evidence = append(slices.Clone(f.Evidence), deletions(book, f)...)
+	}
+	return nil
+}
+
+// deletions returns what a journal says of the newest deletion of an object, as a sentence.
+func deletions(book *journal.Book, f *check.Finding) []string {
+	for i := range book.Entries {
+		e := &book.Entries[i]
+		if e.Event != journal.Deleted || e.BundleDeployment != f.BundleDeployment || !e.Has(f.Object.Key()) {
+			continue
+		}
+		from, to := e.From.UTC().Format(time.RFC3339), e.To.UTC().Format(time.RFC3339)
+		when := "at " + to
+		if from != to {
+			when = "between " + from + " and " + to
+		}
+		return []string{"it was deleted " + when + ", according to the journal of the auditor in namespace " +
+			book.Namespace}
+	}
+	return nil
+}
+
+// confirmReleases asks whether the releases of bundle deployments have changed whose objects are missing, modified or
+// not desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the
+// one of the desired objects, no upgrade explains the result. Neither does a revision that Fleet's agent did not make:
+// that one is over. A snapshot without a manifest may lack records.
+func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
+	if c.Description.Partial() {
+		return nil
+	}
+	newest := on.State.Latest
+	rollouts := map[object.DeploymentID]evaluate.Rollout{}
+	asked := map[object.DeploymentID][]settle.Question{}
+	var all []settle.Question
+	for _, d := range x.PossiblyChanged() {
+		rec := newest[d.Release.Release()]
+		switch {
+		case rec == nil:
+			rollouts[d.ID()] = evaluate.Rollout{Changed: true}
+			continue
+		case rec.Revision > d.Release.Revision && !d.ByHand(rec):
+			rollouts[d.ID()] = evaluate.Rollout{Next: d.Next}
+		}
+		status := rec.Status
+		if rec.Damaged != "" {
+			status = ""
+		}
+		asked[d.ID()] = settle.Newest(on.ID, rec.Name, status)
+		all = append(all, asked[d.ID()]...)
+	}
+	if c.Description.Origin == source.OriginCluster {
+		answers, err := settle.Ask(ctx, c.Source, all)
+		if err != nil {
+			return err
+		}
+		for id, questions := range asked {
+			if !answers.Hold(questions) {
+				rollouts[id] = evaluate.Rollout{Changed: true}
+			}
+		}
+	}
+	x.Upgraded(rollouts)
+	return nil
 }

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
@@ -215,4 +219,173 @@ func (r *Reading) find(scope []object.DeploymentID) ([]*evaluate.Found, []object
 		scope = append(scope, d.ID())
 	}
 	return all, scope, nil
+}
+
+// asVersion replaces the versions of Fleet that were read by the one of the options, and returns a note about that.
+func (r *Reading) asVersion() []string {
+	v := r.options.AsVersion
+	if v == "" {
+		return nil
+	}
+	runs := map[string]bool{}
+	if c := r.Management.ControllerVersion; c != "" {
+		runs["controller "+c] = true
+	}
+	r.Management.ControllerVersion = v
+	for _, c := range r.States {
+		for namespace, w := range c.Workloads {
+			runs["agent "+cmp.Or(w.Version, "of an unknown version")] = true
+			w.Version = v
+			c.Workloads[namespace] = w
+		}
+	}
+	actual := cmp.Or(strings.Join(slices.Sorted(maps.Keys(runs)), ", "), "an unknown version")
+	return []string{fmt.Sprintf("evaluated as if Fleet %s ran. What runs is: %s. The status that Fleet reports is "+
+		"from the version that runs", v, actual)}
+}
+
+// OrUnread joins errors that objects were not found. They name the first gap of a damaged source, which may have lost
+// the objects.
+func (a *Audit) OrUnread(missing []error) error {
+	return collect.OrUnread(evaluate.Join(missing), a.Source)
+}
+
+// stateGaps returns the gaps for the release records of all clusters that could not be read. For a part of the bundle
+// deployments, it returns those that one of them may need; nil means everything.
+func (r *Reading) stateGaps(scope []*directory.Deployment) []source.Gap {
+	var out []source.Gap
+	all := len(scope) == 0 || r.options.Scope.Whole() && r.options.Files == nil
+	releases, unread := map[string]bool{}, all
+	for _, d := range scope {
+		releases[d.Release.Release()] = true
+		unread = unread || d.Problem != ""
+	}
+	for i, c := range r.Directory.Clusters {
+		var gaps []source.Gap
+		if unread && !r.options.StatusOnly {
+			gaps = recordGaps(r.Directory, c)
+		}
+		for _, u := range c.OverBound {
+			if all || releases[u.Release()] {
+				gaps = append(gaps, unreadableRecord(u, u.OverBound, "its objects are not known"))
+			}
+		}
+		for _, u := range c.Unreadable {
+			if u.OverBound == "" && unread {
+				gaps = append(gaps, unreadableRecord(u, u.Damaged, "what it desires in its namespace is not known"))
+			}
+		}
+		out = append(out, r.Clusters[i].Named(gaps)...)
+	}
+	return out
+}
+
+func unreadableRecord(r *state.Record, detail, effect string) source.Gap {
+	return source.Gap{What: "release record " + r.Namespace + "/" + r.SecretName(),
+		Reason: string(directory.RecordUnreadable), Detail: detail, Effect: effect}
+}
+
+// within returns the namespaces of one of Fleet's kinds that are in scope; nil if that may be all of them.
+func (r *Reading) within(kind string) []string {
+	if r.options.Files != nil && kind == state.BundleDeployment {
+		out := []string{}
+		for _, c := range r.Directory.Clusters {
+			out = append(out, c.Watched()...)
+		}
+		return out
+	}
+	return r.Management.InWorkspace(kind, r.options.Scope.Namespace)
+}
+
+// recordGaps returns one gap for all release records that could not be read, instead of one for each bundle deployment.
+func recordGaps(desired *directory.Directory, c *directory.Cluster) []source.Gap {
+	records := c.State.Coverage.Records
+	switch {
+	case evaluate.NoRecordCaptured(desired):
+		return []source.Gap{{What: "release records", Reason: string(source.NotInSnapshot),
+			Detail: "the snapshot has none (Secrets of type " + release.SecretType + ")",
+			Effect: "no object can be evaluated; only the status that Fleet reports is shown"}}
+	case len(records.Failures()) > 0 && !c.State.Captured:
+		return source.CoverageGaps("listing release records (Secrets)", records,
+			"the bundle deployments that need these records have no result")
+	}
+	return nil
+}
+
+// bundlesOfFiles returns the bundles of the directories, and adds their deployments to the Directory.
+func (r *Reading) bundlesOfFiles() ([]collect.Bundle, error) {
+	if _, err := r.scope(); err != nil {
+		return nil, err
+	}
+	var out []collect.Bundle
+	var deployments []*directory.Deployment
+	for _, l := range r.options.Files {
+		found, err := r.ofFiles(l.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
+			b := r.bundleOfFiles(d)
+			out, deployments = append(out, b), append(deployments, b.Deployment)
+		}
+	}
+	r.Directory = r.Directory.With(deployments)
+	return out, nil
+}
+
+// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a
+// cluster, or one that does not exist yet if only one cluster is read.
+func (r *Reading) ofFiles(name string) ([]*directory.Deployment, error) {
+	var found []*directory.Deployment
+	on := map[object.ClusterID]bool{}
+	for _, d := range r.Directory.Deployments {
+		if d.Name != name || !d.Placed {
+			continue
+		}
+		if on[d.ClusterID] {
+			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
+		}
+		found, on[d.ClusterID] = append(found, d), true
+	}
+	switch clusters := r.Directory.Clusters; {
+	case len(found) > 0:
+		return found, nil
+	case len(clusters) == 1:
+		return []*directory.Deployment{directory.NewBundle(clusters[0], name)}, nil
+	}
+	return nil, fmt.Errorf("bundle %s: no bundle deployment has that name, and several clusters are read", name)
+}
+
+// bundleOfFiles returns the bundle of a directory to render for the cluster of a bundle deployment.
+func (r *Reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
+	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
+	l := r.options.Files[i]
+	controller := r.controllerVersion(d)
+	keyed := controller == nil || !controller.Before(16, 0)
+	p := Place(r.Directory, l, d, keyed)
+	refused, gaps := l.Validate(controller, r.Directory.ImageScan)
+	if refused != "" {
+		p.NoTarget, p.Elsewhere = "", nil // no Bundle is made
+	}
+	in := l.For(p.Cluster, p.Repo, p.Applied, keyed)
+	in.Others = p.Others
+	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.Gaps, gaps), slices.Concat(in.Notes, p.Notes)
+	fromFiles := *d
+	fromFiles.Files = &directory.Files{Options: &in.Options, Workspace: p.Workspace(d), Labels: l.BundleLabels(),
+		DependsOn: l.DependsOn, Paused: l.Paused, Refused: refused, NoTarget: p.NoTarget, Elsewhere: p.Elsewhere}
+	out := r.bundle(&fromFiles)
+	out.Files = &in
+	return out
+}
+
+// controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an
+// agent of a release can be one of the branch of that release.
+func (r *Reading) controllerVersion(d *directory.Deployment) *fleet.Version {
+	tag := r.Directory.ControllerVersion
+	_, known := fleet.ParseVersion(tag)
+	_, released := fleet.ParseVersion(d.AgentVersion)
+	if v, ok := fleet.ParseBuild(tag); ok && (known || !released) {
+		return &v
+	}
+	return nil
 }

@@ -5,11 +5,21 @@ package auditor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 )
 
 // The times of the election. The leader writes the Lease every renewal, which is its only write while nothing changes.
@@ -107,4 +117,94 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 		l.lease.set(start)
 	}
 	return err
+}
+
+// LeaseName is the name of the Lease of the leader.
+const LeaseName = "fleetdoctor-auditor"
+
+// election decides which replica writes.
+type election struct {
+	lock *lock
+	log  logr.Logger
+}
+
+func newElection(client coordination.LeasesGetter, namespace, identity string, held *Lease,
+	log logr.Logger) *election {
+	return &election{log: log, lock: &lock{lease: held, Interface: &resourcelock.LeaseLock{Client: client,
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}}
+}
+
+// run takes part in elections until the context ends. lead is called with a context that ends when this replica no
+// longer leads; run waits until it returns.
+func (e *election) run(ctx context.Context, lead func(context.Context)) error {
+	leading := make(chan struct{}, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: LeaseName, Lock: e.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: renewal,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				leading <- struct{}{}
+				defer func() { <-leading }()
+				e.log.Info("leads")
+				defer e.log.Info("does not lead any more")
+				lead(ctx)
+			},
+			OnStoppedLeading: func() { e.lock.lease.set(time.Time{}) },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("preparing the election of the leader: %w", err)
+	}
+	for ctx.Err() == nil {
+		elector.Run(ctx) // it ends when the Lease is lost, and does not wait for lead
+		leading <- struct{}{}
+		<-leading
+	}
+	return nil
+}
+
+// held are the findings that may show a moment between two writes. An audit waits, and asks again whether what they
+// depend on is as it was. The auditor does not wait: it keeps such a finding back for as long.
+type held struct {
+	pause time.Duration // how long a finding is held for each pause that it asks for
+	found map[identity]heldFinding
+}
+
+type identity struct {
+	code                              string
+	object                            object.Ref
+	cluster, bundleDeployment, aspect string
+}
+
+type heldFinding struct {
+	since     time.Time
+	questions []settle.Question
+}
+
+// filter returns the findings that are certain now, and the time at which the next one becomes certain; zero if none
+// is held.
+func (h *held) filter(findings []check.Finding, now time.Time) (certain []check.Finding, next time.Time) {
+	before := h.found
+	h.found = map[identity]heldFinding{}
+	for _, f := range findings {
+		if f.Pauses == 0 {
+			certain = append(certain, f)
+			continue
+		}
+		id := identity{f.Code, f.Object, f.Cluster, f.BundleDeployment, f.Aspect}
+		x := heldFinding{now, f.Settle}
+		if old, known := before[id]; known && slices.Equal(old.questions, f.Settle) {
+			x.since = old.since
+		}
+		h.found[id] = x
+		until := x.since.Add(time.Duration(f.Pauses) * h.pause)
+		switch {
+		case !now.Before(until):
+			certain = append(certain, f)
+		case next.IsZero() || until.Before(next):
+			next = until
+		}
+	}
+	return certain, next
 }

@@ -5,12 +5,18 @@ package collect
 import (
 	"context"
 	"encoding/base64"
+	"maps"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -181,4 +187,168 @@ func (k *kubeConfigs) kubeConfig(raw []byte) agentconfig.KubeConfig {
 	k.reader.Secrets.AddSecret(object.Content{"data": others})
 	k.reader.Secrets.AddKubeconfig(s.Data[agentconfig.KubeconfigKey])
 	return out
+}
+
+// Carriers counts, for each dispute on a cluster that no running agent settles, the live objects that have one of its
+// two sets. It lists only the metadata of objects that have a set. c is the state of the cluster.
+func (r *Reader) Carriers(ctx context.Context, d *directory.Directory,
+	c *state.Cluster) (map[directory.DisputeKey]directory.Carriers, error) {
+	out := map[directory.DisputeKey]directory.Carriers{}
+	for _, x := range d.Cluster(object.ClusterID(c.Name)).Disputes {
+		if x.Used.Proven() {
+			continue
+		}
+		counted, err := r.carriers(ctx, disputed(d, c, x))
+		if err != nil {
+			return nil, err
+		}
+		out[x.Key()] = counted
+	}
+	return out, nil
+}
+
+// sets are the hashes of the two sets that a dispute is about.
+type sets struct{ used, declared string }
+
+// disputedObjects are the desired objects of a dispute: their namespaces by kind, and the sets that each may have.
+type disputedObjects struct {
+	namespaces map[schema.GroupVersionKind][]string
+	sets       map[object.Key][]sets
+}
+
+func disputed(d *directory.Directory, c *state.Cluster, x *directory.Dispute) disputedObjects {
+	out := disputedObjects{namespaces: map[schema.GroupVersionKind][]string{}, sets: map[object.Key][]sets{}}
+	histories := c.Histories()
+	for _, bd := range d.Deployments {
+		if !slices.Contains(x.Deployments, bd.ID()) {
+			continue
+		}
+		both := sets{used: bd.Ownership.Hash, declared: fleet.Hash(x.DeclaredSet(bd.Name))}
+		for _, o := range desired.Recorded(bd, c, histories[bd.Release.Release()]) {
+			gvk, key := o.GroupVersionKind(), o.Key()
+			out.namespaces[gvk] = append(out.namespaces[gvk], o.Namespace)
+			out.sets[key] = append(out.sets[key], both)
+		}
+	}
+	return out
+}
+
+func (r *Reader) carriers(ctx context.Context, objects disputedObjects) (directory.Carriers, error) {
+	out := directory.Carriers{Complete: true}
+	var mu sync.Mutex // guards out
+	count := func(o source.Object) error {
+		m, err := o.ReadMeta()
+		if err != nil {
+			return nil // it counts for neither set
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		hash := m.Metadata.Labels[fleet.HashLabel]
+		for _, s := range objects.sets[m.Ref().Key()] {
+			switch hash {
+			case s.used:
+				out.Used++
+			case s.declared:
+				out.Declared++
+			}
+		}
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for gvk, namespaces := range objects.namespaces {
+		if _, _, ok := r.Kinds.Lookup(gvk); !ok {
+			continue // such objects are Unknown and cannot be listed
+		}
+		g.Go(func() error {
+			namespaces := distinct(namespaces)
+			q := source.Query{Kind: gvk, LabelSelector: fleet.HashLabel, MetadataOnly: true, Fallback: namespaces}
+			cover, err := r.Source.List(ctx, q, count)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, ns := range namespaces {
+				_, covered := cover.Of(ns)
+				out.Complete = out.Complete && covered
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return out, err
+}
+
+// maxPodNamespaces is the number of namespaces of which pods are read.
+const maxPodNamespaces = 20
+
+// Obstacles adds to bundle deployments that are not ready what only other objects show: why pods do not run, and what
+// keeps a Namespace from being deleted.
+func (r *Reader) Obstacles(ctx context.Context, deployments []*evaluate.BundleDeployment) error {
+	var stuck []*evaluate.Object
+	namespaces, deletions := map[string]bool{}, map[string]string{}
+	for _, d := range deployments {
+		if namespace, ok := d.Terminates(); ok {
+			why, known := deletions[namespace]
+			if !known {
+				var err error
+				if why, err = r.terminating(ctx, namespace); err != nil {
+					return err
+				}
+				deletions[namespace] = why
+			}
+			d.Terminating = why
+		}
+		for i := range d.Objects {
+			if o := &d.Objects[i]; o.UID != "" && hasPods(o) {
+				stuck, namespaces[o.Namespace] = append(stuck, o), true
+			}
+		}
+	}
+	if len(stuck) == 0 {
+		return nil
+	}
+	pods, err := r.pods(ctx, slices.Sorted(maps.Keys(namespaces)))
+	if err != nil {
+		return err
+	}
+	for _, o := range stuck {
+		o.Stuck = pods.Of(o.UID)
+	}
+	return nil
+}
+
+// hasPods reports whether the objects of a kind have pods.
+func hasPods(o *evaluate.Object) bool {
+	return slices.Contains([]string{"apps", "batch"}, object.Group(o.APIVersion))
+}
+
+// terminating returns what keeps a Namespace from being deleted, as a sentence; empty if that is not known.
+func (r *Reader) terminating(ctx context.Context, name string) (why string, err error) {
+	q := source.Query{Kind: namespaceKind, FieldSelector: "metadata.name=" + name}
+	_, err = r.list(ctx, q, func(o source.Object) error {
+		content, _, err := o.Decode()
+		why = evaluate.Deletion(content)
+		return err
+	})
+	return why, err
+}
+
+// pods reads the pods of namespaces, the ReplicaSets and the claims. What cannot be read is left out: no result depends
+// on it.
+func (r *Reader) pods(ctx context.Context, namespaces []string) (*state.Pods, error) {
+	out := &state.Pods{}
+	namespaces = namespaces[:min(len(namespaces), maxPodNamespaces)]
+	for _, read := range []struct {
+		kind schema.GroupVersionKind
+		add  func([]byte) error
+	}{
+		{deploymentKind.GroupVersion().WithKind("ReplicaSet"), out.AddSet},
+		{claimKind, out.AddClaim},
+		{corev1.SchemeGroupVersion.WithKind("Pod"), out.Add},
+	} {
+		q := source.Query{Kind: read.kind, Namespaces: namespaces}
+		_, err := r.list(ctx, q, func(o source.Object) error { return read.add(o.Raw) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -7,6 +7,7 @@ package collect
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
@@ -148,4 +151,98 @@ func (r *Reader) get(ctx context.Context, gvk schema.GroupVersionKind, namespace
 		return &f, nil
 	}
 	return &source.Failure{Reason: notFound}, nil
+}
+
+// NamespaceLabels returns the labels of the Namespaces with Clusters by name, if a BundleNamespaceMapping selects a
+// bundle. Otherwise no target depends on them.
+func (r *Reader) NamespaceLabels(ctx context.Context, f *state.Fleet) (map[string]map[string]string, source.Coverage,
+	error) {
+	if !f.NeedsNamespaces() {
+		return nil, source.Coverage{}, nil
+	}
+	out, workspaces := map[string]map[string]string{}, f.Workspaces()
+	cover, err := r.listMetadata(ctx, source.Query{Kind: namespaceKind}, func(m *object.Meta) {
+		if workspaces[m.Metadata.Name] {
+			out[m.Metadata.Name] = m.Metadata.Labels
+		}
+	})
+	return out, cover, err
+}
+
+// Namespaces returns the labels and annotations of those wanted Namespaces that exist. It returns nil and the reason if
+// not all could be read.
+func (r *Reader) Namespaces(ctx context.Context, wanted map[string]bool) (map[string]state.NamespaceMeta,
+	source.Failure, error) {
+	out := map[string]state.NamespaceMeta{}
+	cover, err := r.listMetadata(ctx, source.Query{Kind: namespaceKind}, func(m *object.Meta) {
+		if wanted[m.Metadata.Name] {
+			out[m.Metadata.Name] = state.NamespaceMeta{Labels: m.Metadata.Labels, Annotations: m.Metadata.Annotations}
+		}
+	})
+	if f, whole := cover.Of(""); err != nil || !whole {
+		return nil, f, err
+	}
+	return out, source.Failure{}, nil
+}
+
+// Accounts sets the ServiceAccounts with which agents deploy bundles. Those that could not be read are no gap: they are
+// part of the prediction.
+func (r *Reader) Accounts(ctx context.Context, deployments []*desired.BundleDeployment) error {
+	var namespaces []string
+	for _, d := range deployments {
+		if agent := d.AgentNamespace(); agent != "" && !slices.Contains(namespaces, agent) {
+			namespaces = append(namespaces, agent)
+		}
+	}
+	if len(namespaces) == 0 {
+		return nil
+	}
+	slices.Sort(namespaces)
+	found := map[types.NamespacedName]bool{}
+	q := source.Query{Kind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespaces: namespaces}
+	cover, err := r.listMetadata(ctx, q, func(m *object.Meta) {
+		found[types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] = true
+	})
+	for _, d := range deployments {
+		d.Account = desired.AccountOf(&d.Deployment, found, cover)
+	}
+	return err
+}
+
+// Progress is the progress of reading.
+type Progress struct {
+	Doing   string // "reading release records"
+	Objects int    // objects read so far
+}
+
+// Meter counts objects and reports the count. Several goroutines may use it.
+type Meter struct {
+	// Report receives the progress; nil if it is not needed.
+	Report func(Progress)
+
+	n     atomic.Int64
+	doing atomic.Value // string
+}
+
+// reportEvery is the number of objects between two reports.
+const reportEvery = 256
+
+// Start reports what is done next.
+func (m *Meter) Start(doing string) {
+	m.doing.Store(doing)
+	m.tell(m.n.Load())
+}
+
+// Object counts an object.
+func (m *Meter) Object() {
+	if n := m.n.Add(1); n%reportEvery == 0 {
+		m.tell(n)
+	}
+}
+
+func (m *Meter) tell(n int64) {
+	if m.Report != nil {
+		doing, _ := m.doing.Load().(string)
+		m.Report(Progress{Doing: doing, Objects: int(n)})
+	}
 }

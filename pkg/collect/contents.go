@@ -6,14 +6,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // apiVersions returns what a cluster serves, in the form of .Capabilities.APIVersions in charts.
@@ -167,4 +172,66 @@ func (c *bundleContents) values(ctx context.Context) error {
 // withMasked makes a bundle one that cannot be rendered: with masked values, a chart would render other objects.
 func withMasked(in *render.Input) {
 	in.Resources, in.ValuesHash, in.Gaps = nil, "", append(in.Gaps, "its Helm values are not in the snapshot")
+}
+
+// ContentNames finds the Contents that BundleDeployments need and that do not exist, and those that are being deleted.
+// It lists only the metadata of Contents, because each may have 1 MiB. No Content is missing if not all could be read.
+func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) (state.Contents, error) {
+	var out state.Contents
+	needed := f.ContentIDs()
+	if len(needed) == 0 {
+		return out, nil
+	}
+	found := map[string]bool{}
+	var err error
+	q := source.Query{Kind: v1alpha1.Kind(state.Content), MetadataOnly: true}
+	out.Coverage, err = r.list(ctx, q, func(o source.Object) error {
+		var m struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		if err := object.Into(o.Raw, &m); err != nil {
+			return err
+		}
+		found[m.Metadata.Name] = true
+		if at := m.Metadata.DeletionTimestamp; at != nil {
+			out.Deleting = append(out.Deleting, state.Deleting{Kind: state.Content, Name: m.Metadata.Name,
+				Since: at.Time, Finalizers: m.Metadata.Finalizers})
+		}
+		return nil
+	})
+	if _, all := out.Coverage.Of(""); !all {
+		return out, err
+	}
+	out.Missing = map[string]bool{}
+	for id := range needed {
+		if !found[id] {
+			out.Missing[id] = true
+		}
+	}
+	return out, err
+}
+
+// Controllers reads the Deployments that explain why Fleet does not act. It reads nothing if no object needs that.
+func (r *Reader) Controllers(ctx context.Context, f *state.Fleet) error {
+	for name := range f.WantedControllers() {
+		q := source.Query{Kind: deploymentKind, FieldSelector: "metadata.name=" + name}
+		cover, err := r.list(ctx, q, func(o source.Object) error { return f.AddController(o.Raw) })
+		if err != nil {
+			return err
+		}
+		if cover.Whole() {
+			f.ControllersRead(name)
+		}
+	}
+	return nil
+}
+
+// Versions reads only what shows the versions of Fleet's controller and of the agents of this cluster.
+func (r *Reader) Versions(ctx context.Context) (*state.Fleet, *state.Cluster, []source.Gap, error) {
+	f, gaps, err := r.fleet(ctx, "", nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c, more, err := r.Cluster(ctx, f, ClusterOptions{NoRecords: true})
+	return f, c, slices.Concat(gaps, more), err
 }

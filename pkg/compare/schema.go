@@ -3,16 +3,24 @@
 package compare
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -148,4 +156,111 @@ var pathKeys = map[reflect.Type][]string{
 type Field struct {
 	Struct reflect.Type // such as k8s.io/api/core/v1.ServicePort
 	Name   string       // in JSON
+}
+
+// TypeError returns a field of a manifest, given as JSON, whose value has a type that a built-in kind does not accept,
+// as a sentence that does not quote the value. It is empty if the types are correct, or if the kind is not built in.
+func TypeError(gvk schema.GroupVersionKind, manifest []byte) string {
+	t := typeOf(gvk)
+	if t == nil {
+		return ""
+	}
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(manifest, reflect.New(t).Interface()))
+	if !ok {
+		return ""
+	}
+	return "." + wrong.Field + " has a value that is not of type " + wrong.Type.String()
+}
+
+var (
+	quantityType  = reflect.TypeFor[resource.Quantity]()
+	intOrString   = reflect.TypeFor[intstr.IntOrString]()
+	durationType  = reflect.TypeFor[metav1.Duration]()
+	timeType      = reflect.TypeFor[metav1.Time]()
+	microTimeType = reflect.TypeFor[metav1.MicroTime]()
+	bytesType     = reflect.TypeFor[[]byte]()
+)
+
+// equalScalars reports whether two plain values have the same meaning in a field of that type (nil: not known).
+func equalScalars(t reflect.Type, desired, live any) bool {
+	if desired == live || equalNumbers(desired, live) || equalNumbers(live, desired) {
+		return true
+	}
+	t = deref(t)
+	if t == nil || live == nil || !plain(live) {
+		return false
+	}
+	d, l := fmt.Sprint(desired), fmt.Sprint(live)
+	switch t {
+	case quantityType:
+		return equalQuantities(d, l)
+	case intOrString:
+		return d == l
+	case durationType:
+		return equalBy(time.ParseDuration, d, l, func(a, b time.Duration) bool { return a == b })
+	case timeType, microTimeType:
+		return equalBy(parseTime, d, l, time.Time.Equal)
+	case bytesType:
+		return equalBy(base64.StdEncoding.DecodeString, d, l, bytes.Equal)
+	}
+	// A number or boolean in a text field: the manifest lacks the quotes, and the server stored the text.
+	return t.Kind() == reflect.String && d == l
+}
+
+func equalBy[T any](parse func(string) (T, error), a, b string, equal func(T, T) bool) bool {
+	x, err := parse(a)
+	if err != nil {
+		return false
+	}
+	y, err := parse(b)
+	return err == nil && equal(x, y)
+}
+
+// equalQuantities compares quantities as the API server stores them: rounded up to a thousandth.
+func equalQuantities(a, b string) bool {
+	return equalBy(resource.ParseQuantity, a, b, func(x, y resource.Quantity) bool {
+		x.RoundUp(resource.Milli)
+		y.RoundUp(resource.Milli)
+		return x.Cmp(y) == 0
+	})
+}
+
+func parseTime(s string) (time.Time, error) { return time.Parse(time.RFC3339Nano, s) }
+
+// equalNumbers reports whether an integer and a float are the same number.
+func equalNumbers(a, b any) bool {
+	i, isInt := a.(int64)
+	f, isFloat := b.(float64)
+	return isInt && isFloat && float64(i) == f
+}
+
+// plain reports whether a value is neither an object nor a list.
+func plain(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// isZero reports whether a value is the zero value, which means "not set" in a field that is omitted when empty.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	switch v {
+	case nil, "", false, int64(0), float64(0):
+		return true
+	}
+	return false
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }

@@ -3,8 +3,11 @@
 package evaluate
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -214,3 +217,131 @@ func (c *cell) owner(have ownership.Metadata, d *desired.BundleDeployment) *Owne
 	}
 	return out
 }
+
+// Remembered returns a function that reports whether a live object of a kind is known to be as desired in a
+// resourceVersion, or not to matter: its content is not needed then. It is nil without a Memory.
+func (e *Evaluator) Remembered(kind schema.GroupVersionKind) func(namespace, name, version string) bool {
+	m := e.options.Memory
+	if m == nil {
+		return nil
+	}
+	return func(namespace, name, version string) bool {
+		key := object.Key{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: name}
+		digest, ok := e.digest(e.cluster.Of(key), kind, version)
+		return ok && m.has(m.id(kind, namespace, name), digest)
+	}
+}
+
+// remember records what was observed of a live object, if it is as desired or does not matter.
+func (e *Evaluator) remember(kind schema.GroupVersionKind, meta *object.Meta, desired []*desired.Object,
+	seen Observation) {
+	m := e.options.Memory
+	if m == nil {
+		return
+	}
+	digest, ok := e.digest(desired, kind, meta.Metadata.ResourceVersion)
+	m.set(m.id(kind, meta.Metadata.Namespace, meta.Metadata.Name), digest,
+		ok && reflect.DeepEqual(seen, e.asDesired(desired)))
+}
+
+// forget forgets an object that does not exist.
+func (e *Evaluator) forget(kind schema.GroupVersionKind, key object.Key) {
+	if m := e.options.Memory; m != nil {
+		m.set(m.id(kind, key.Namespace, key.Name), 0, false)
+	}
+}
+
+// asDesired returns the observation of a live object that is ready and as desired; of one that is not desired, that it
+// does not matter.
+func (e *Evaluator) asDesired(desired []*desired.Object) Observation {
+	var out Observation
+	for _, d := range desired {
+		o := newObject(d)
+		o.State, o.Metadata = Ready, e.cluster.Deployment(d.Deployment).Ownership
+		out.Objects = append(out.Objects, o)
+	}
+	return out
+}
+
+// digest identifies a version of a live object and everything with which it is compared. ok is false if not all of that
+// is known, or if other bundle deployments matter.
+func (e *Evaluator) digest(desired []*desired.Object, kind schema.GroupVersionKind, version string) (digest uint64,
+	ok bool) {
+	if len(desired) == 0 {
+		return maphash.String(e.options.Memory.seed, version), true
+	}
+	o := desired[0]
+	with := e.comparedWith[o.Deployment]
+	switch {
+	case len(desired) > 1, !e.evaluates(o, kind), o.Raw == nil, len(o.Unstable) > 0, with == nil:
+		return 0, false
+	}
+	var h maphash.Hash
+	h.SetSeed(e.options.Memory.seed)
+	for _, part := range [][]byte{with, []byte(version), {0}, o.Raw} {
+		_, _ = h.Write(part) // it never fails
+	}
+	return h.Sum64(), true
+}
+
+// ReleaseChanged is the reason of the state Unknown for an object that an upgrade of the release may have changed or
+// removed after the release record was read, or before the status of the bundle deployment named the new revision.
+const ReleaseChanged = "ReleaseChanged"
+
+// Rollout is what a second read of release records shows of a release that has a newer revision than the one of the
+// desired objects, or that changed.
+type Rollout struct {
+	// Changed is true if the newest revision is not that of the first read, has another status, or could not be read
+	// again.
+	Changed bool
+	// Next are the hashes of the manifests of the newest revision, if it did not change; nil if they could not be read.
+	Next map[object.Key][sha256.Size]byte
+}
+
+// created reports whether an upgrade may have created an object.
+func (x Rollout) created(k object.Key) bool {
+	_, next := x.Next[k]
+	return x.Changed || x.Next == nil || next
+}
+
+// explains reports whether an upgrade may have removed a missing object, or changed a modified one. manifest is the
+// object in the revision that was evaluated.
+func (x Rollout) explains(o *Object, manifest []byte) bool {
+	next, kept := x.Next[o.Key()]
+	switch {
+	case o.State != Missing && o.State != Modified:
+		return false
+	case x.Changed || !kept:
+		return true
+	}
+	return o.State == Modified && next != sha256.Sum256(manifest)
+}
+
+// releaseChanged makes an object Unknown that an upgrade may have changed.
+func (o *Object) releaseChanged() {
+	o.State, o.Reason = Unknown, ReleaseChanged
+	o.Message = "an upgrade of the release may have changed it while the cluster was read"
+	o.Differences, o.NotReady, o.Condition, o.TTLAfterFinished, o.Dependent = nil, false, "", nil, ""
+}
+
+// Manifest returns the desired object with the ownership metadata that Fleet and Helm write into it. Its manifest must
+// have been kept.
+func (d *BundleDeployment) Manifest(o *Object) (object.Content, error) {
+	content, _, err := object.Decode(d.Desired[o.index].Raw)
+	if err == nil {
+		err = d.Ownership.Mark(content)
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok && o.Namespaced {
+		metadata["namespace"] = o.Namespace
+	}
+	return content, err
+}
+
+// Rules are the rules with which a desired object is compared.
+func (d *BundleDeployment) Rules(o *Object) []compare.Rule {
+	desired := d.Desired[o.index]
+	return stable(d.ComparePatches(), desired)
+}
+
+// Order is the position of a desired object in the manifest: Helm writes the objects in this order.
+func (o *Object) Order() int { return o.index }

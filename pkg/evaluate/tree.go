@@ -3,13 +3,23 @@
 package evaluate
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -185,4 +195,173 @@ func (a *Aggregate) addMembers(clusters []*Aggregate, read bool) {
 	}
 	a.InScope = a.InScope || inScope && len(a.Clusters) > 0
 	a.Complete = a.Complete && a.InScope
+}
+
+// NotFoundError reports that a target does not exist.
+type NotFoundError struct {
+	Target    Target
+	Namespace string
+	// Unread is the kind of the target if not every object of it was read; empty otherwise.
+	Unread string
+	// Known are the names of the targets of this kind that exist, sorted. They have a namespace if the name of the
+	// target has one. If its name exists in other namespaces, Elsewhere are the targets there, sorted.
+	Known, Elsewhere []string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	text := e.Target.String() + " not found"
+	if e.Namespace != "" {
+		text += " in namespace " + e.Namespace
+	}
+	if e.Unread != "" {
+		text += fmt.Sprintf(": no bundle deployment is part of it, and not every %s was read", e.Unread)
+	}
+	return text
+}
+
+// Errors are the errors about several names, one for each.
+type Errors []error
+
+// Error implements error. The messages are lines.
+func (e Errors) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns the errors.
+func (e Errors) Unwrap() []error { return e }
+
+// Join returns the errors about names as one error, nil without any.
+func Join(each []error) error {
+	switch len(each) {
+	case 0:
+		return nil
+	case 1:
+		return each[0]
+	}
+	return Errors(each)
+}
+
+// NotFound returns the error that a target does not exist in a namespace, or in any if it is empty.
+func NotFound(desired *directory.Directory, t Target, namespace string) *NotFoundError {
+	e := &NotFoundError{Target: t, Namespace: namespace}
+	stated, bare, named := strings.Cut(t.Name, "/")
+	if !named {
+		stated, bare = namespace, t.Name
+	}
+	known, elsewhere := map[string]bool{}, map[string]bool{}
+	add := func(ns, name string) {
+		another := func(than string) bool { return than != "" && ns != "" && ns != than }
+		if another(stated) && name == bare {
+			elsewhere[t.Kind+"/"+ns+"/"+name] = true
+		}
+		switch {
+		case name == "" || another(namespace):
+		case named && ns != "":
+			known[ns+"/"+name] = true
+		default:
+			known[name] = true
+		}
+	}
+	for _, k := range state.Subjects {
+		if !t.is(k.Name) || desired.Fleet == nil {
+			continue
+		}
+		for _, o := range k.Of(desired.Fleet) {
+			add(o.GetNamespace(), o.GetName())
+		}
+		if k.Name != state.BundleDeployment && !desired.Read(k.Name, stated) {
+			e.Unread = k.Name
+		}
+	}
+	for _, d := range desired.Deployments { // on a downstream cluster, only releases are known
+		if t.is(state.BundleDeployment) {
+			add(d.Namespace, d.Name)
+		}
+		for kind, key := range d.Parents() {
+			if ns, name, ok := strings.Cut(key, "/"); t.is(kind) && ok {
+				add(ns, name)
+			}
+		}
+	}
+	e.Known, e.Elsewhere = slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(elsewhere))
+	return e
+}
+
+// Change evaluates one object again that was read at a time; nil if it does not exist. All objects of its kind are
+// read. The manifests of those that desire it must be there. It returns the content of a desired Secret: its values
+// must not be shown. The error means that the name of the object could not be read.
+func (x *Evaluation) Change(kind schema.GroupVersionKind, key object.Key, live *source.Object,
+	now time.Time) (secret object.Content, err error) {
+	x.Evaluator = x.At(now)
+	var seen Observation
+	if live != nil {
+		if seen, err = x.Observe(*live, kind); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range seen.Objects {
+		x.Replace(o)
+	}
+	if live == nil {
+		x.remove(kind, key)
+		x.forget(kind, key)
+	}
+	if _, before := x.undesired[key]; before || seen.Undesired != nil {
+		x.ReplaceUndesired(key, seen.Undesired)
+	}
+	if kind.GroupKind() == AutoscalerKind {
+		x.ReplaceAutoscaler(key.Namespace, key.Name, seen.Autoscaler)
+	}
+	return seen.Secret, nil
+}
+
+// ChangeUndesired evaluates the metadata of an object again that no bundle deployment desires; nil if the object does
+// not exist.
+func (x *Evaluation) ChangeUndesired(key object.Key, m *object.Meta) {
+	if m == nil {
+		x.ReplaceUndesired(key, nil)
+		return
+	}
+	x.ReplaceUndesired(key, x.ObserveUndesired(m))
+}
+
+// remove makes the desired objects of a name absent.
+func (x *Evaluation) remove(kind schema.GroupVersionKind, key object.Key) {
+	for _, o := range x.cluster.Of(key) {
+		if x.evaluates(o, kind) {
+			x.Replace(Absent(o, &List{Coverage: source.Covered()}))
+		}
+	}
+}
+
+// Due returns the desired objects whose observation may have changed without an event until now, and the next time at
+// which one can change; zero if none can.
+func (x *Evaluation) Due(now time.Time) (due []*desired.Object, next time.Time) {
+	for _, d := range x.scope {
+		for i := range x.cells[d.ID()] {
+			o := &x.cells[d.ID()][i]
+			switch {
+			case o.LookAgain.IsZero():
+			case !o.LookAgain.After(now):
+				due = append(due, d.Desired[o.index])
+			case next.IsZero() || o.LookAgain.Before(next):
+				next = o.LookAgain
+			}
+		}
+	}
+	return due, next
+}
+
+// NeedsAutoscalers reports whether an autoscaler may explain a difference, and autoscalers were not listed.
+func (x *Evaluation) NeedsAutoscalers() bool {
+	if x.autoscalersListed {
+		return false
+	}
+	for _, cells := range x.cells {
+		for i := range cells {
+			if cells[i].replicasDiffer() {
+				return true
+			}
+		}
+	}
+	return false
 }

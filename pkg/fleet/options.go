@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -129,3 +131,103 @@ func mergeMaps(base, over map[string]any) map[string]any {
 	}
 	return base
 }
+
+// Version is a version of Fleet, 0.Minor.Patch. Pre is true if it is a pre-release.
+type Version struct {
+	Minor, Patch int
+	Pre          bool
+}
+
+// The minor versions between which the rules are known. Source: docs/supported-versions.md.
+const (
+	OldestKnown = 10
+	NewestKnown = 16
+)
+
+// version finds the version in the tag of an image: "v0.14.3", "v0.16.0-rc.1", or "v105.0.0-up0.12.0" for images of
+// Rancher.
+var version = regexp.MustCompile(`(?:^v?|up)0\.(\d+)\.(\d+)(-)?`)
+
+// ParseVersion reads the version in the tag of an image; ok is false if the tag has none, such as "dev".
+// Source: docs/fleet-behavior.md, 8.3.
+func ParseVersion(tag string) (v Version, ok bool) {
+	m := version.FindStringSubmatch(tag)
+	if m == nil {
+		return Version{}, false
+	}
+	minor, minorErr := strconv.Atoi(m[1])
+	patch, patchErr := strconv.Atoi(m[2])
+	return Version{Minor: minor, Patch: patch, Pre: m[3] != ""}, minorErr == nil && patchErr == nil
+}
+
+// ParseBuild is ParseVersion, and also reads the tag "dev", which Fleet's build gives to images of its main branch:
+// their version is newer than every known one. A prediction for them is better than none, but no finding is based on
+// it.
+func ParseBuild(tag string) (v Version, ok bool) {
+	if tag == "dev" {
+		return Version{Minor: NewestKnown + 1}, true
+	}
+	return ParseVersion(tag)
+}
+
+// Before reports whether the version is older than the release 0.minor.patch.
+func (v Version) Before(minor, patch int) bool {
+	switch {
+	case v.Minor != minor:
+		return v.Minor < minor
+	case v.Patch != patch:
+		return v.Patch < patch
+	}
+	return v.Pre
+}
+
+// CollectsByBundleName reports whether an agent of this version compares the name of a release with the name of its
+// BundleDeployment, and not with the release name that it computed. If the two differ, the agent uninstalls the release
+// that it has just installed. Source: docs/fleet-behavior.md, 1.6.
+func (v Version) CollectsByBundleName() bool {
+	return v.Before(15, 6) || v.Minor == 16 && v.Before(16, 1)
+}
+
+// Bug is a known bug of Fleet that makes a number in a status wrong.
+type Bug struct {
+	// Issue is where it is described, such as "rancher/fleet#3203".
+	Issue string
+	// What says in one sentence what these versions do.
+	What string
+	in   func(v Version) bool
+}
+
+// In reports whether the version that a tag names has the bug. It is false for a version that is not known.
+func (b *Bug) In(tag string) bool {
+	v, known := ParseVersion(tag)
+	return known && b.in(v)
+}
+
+// Known bugs in the numbers of a status (docs/fleet-behavior.md, 4.6).
+var (
+	// BugClusterCounts affects the counts of a Cluster. The version is that of the controller.
+	BugClusterCounts = Bug{Issue: "rancher/fleet#3102",
+		What: "a Cluster counts the objects that its GitRepos have on all clusters",
+		in:   func(v Version) bool { return v.Before(10, 8) || v.Minor == 11 && v.Before(11, 3) }}
+	// BugTruncatedCounts affects the counts of a GitRepo or Cluster. The version is that of the controller.
+	BugTruncatedCounts = Bug{Issue: "rancher/fleet#3203",
+		What: "counts come from lists that end at ten objects, and objects of one bundle deployment in error count " +
+			"for all",
+		in: func(v Version) bool { return v.Before(12, 0) }}
+	// BugReadyClusters affects the ready clusters of a GitRepo. The version is that of the controller.
+	BugReadyClusters = Bug{Issue: "rancher/fleet#3008",
+		What: "the ready clusters of a GitRepo are those of one of its bundles",
+		in:   func(v Version) bool { return v.Before(11, 0) }}
+	// BugReplicas affects workloads that an autoscaler scales. The version is that of the agent, as for the following
+	// ones.
+	BugReplicas = Bug{Issue: "rancher/fleet#4029",
+		What: "a number of replicas that an autoscaler set is reported as modified",
+		in:   func(v Version) bool { return v.Before(15, 0) }}
+	// BugCABundle affects webhook configurations.
+	BugCABundle = Bug{Issue: "rancher/fleet#5368", What: "an injected caBundle is reported as modified",
+		in: func(v Version) bool { return v.Before(15, 6) || v.Minor == 16 && v.Before(16, 1) }}
+	// BugDefaults affects all kinds.
+	BugDefaults = Bug{Issue: "rancher/fleet#5020",
+		What: "defaults that the API server sets are reported as modified, and fields set to null are not",
+		in:   func(v Version) bool { return v.Minor == 15 && !v.Before(15, 0) && v.Before(15, 3) }}
+)

@@ -3,7 +3,11 @@
 package fleet
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Member is a BundleDeployment, or a target of a Bundle without one, as Fleet counts it in a status above.
@@ -133,4 +137,135 @@ func countTrue(m map[string]bool) int {
 		}
 	}
 	return n
+}
+
+// MaxListed is the number of entries at which Fleet truncates the lists of a status.
+const MaxListed = 10
+
+// CountObjects returns the counts that an agent computes from its lists before it truncates them. live are the live
+// objects that it owns (docs/fleet-behavior.md, 4.2).
+func CountObjects(live []v1alpha1.ObjectKey, modified []v1alpha1.ModifiedStatus,
+	notReady []v1alpha1.NonReadyStatus) v1alpha1.ResourceCounts {
+	rest, missing := map[v1alpha1.ObjectKey]bool{}, map[v1alpha1.ObjectKey]bool{}
+	for _, k := range live {
+		rest[k] = true
+	}
+	out := v1alpha1.ResourceCounts{DesiredReady: len(rest)}
+	for i := range modified {
+		switch m := &modified[i]; {
+		case m.Missing:
+			out.Missing++
+			if !rest[m.Key()] {
+				missing[m.Key()] = true
+			}
+		case m.Delete:
+			out.Orphaned++
+		default:
+			out.Modified++
+		}
+	}
+	out.DesiredReady += len(missing)
+	for i := range modified {
+		delete(rest, modified[i].Key())
+	}
+	for _, n := range notReady {
+		if k := n.Key(); rest[k] {
+			delete(rest, k)
+			out.NotReady++
+		}
+	}
+	out.Ready = len(rest)
+	return out
+}
+
+// ReportedCounts returns the counts in the status of a BundleDeployment. Agents before 0.12 report lists only; known is
+// false if these may be truncated.
+func ReportedCounts(s *v1alpha1.BundleDeploymentStatus) (counts v1alpha1.ResourceCounts, known bool) {
+	if kept := cmp.Or(s.ResourceCounts, s.ListedCounts); kept != nil {
+		return *kept, true
+	}
+	var live []v1alpha1.ObjectKey
+	truncated := len(s.ModifiedStatus) >= MaxListed || len(s.NonReadyStatus) >= MaxListed
+	if truncated || s.IncompleteState || len(s.Resources) == 0 {
+		return v1alpha1.ResourceCounts{}, false
+	}
+	if object.Into(s.Resources, &live) != nil {
+		return v1alpha1.ResourceCounts{}, false
+	}
+	return CountObjects(live, s.ModifiedStatus, s.NonReadyStatus), true
+}
+
+// Trim replaces the list of resources in a status by the counts that follow from it. A management cluster can list
+// millions of resources.
+func Trim(s *v1alpha1.BundleDeploymentStatus) {
+	if counts, known := ReportedCounts(s); known && s.ResourceCounts == nil {
+		s.ListedCounts = &counts
+	}
+	s.Resources = nil
+}
+
+// BundleState is the state of a BundleDeployment in Fleet's own terms. Newer versions of Fleet can have states that are
+// not listed here.
+type BundleState string
+
+// The states.
+const (
+	Ready       BundleState = "Ready"
+	NotReady    BundleState = "NotReady"
+	Pending     BundleState = "Pending" // a target of a Bundle that has no BundleDeployment yet
+	OutOfSync   BundleState = "OutOfSync"
+	Modified    BundleState = "Modified"
+	WaitApplied BundleState = "WaitApplied"
+	ErrApplied  BundleState = "ErrApplied"
+)
+
+// ranks are the states from best to worst.
+var ranks = []BundleState{Ready, NotReady, Pending, OutOfSync, Modified, WaitApplied, ErrApplied}
+
+// Rank is higher for a worse state: 1 for Ready, 7 for ErrApplied, 0 for a state that is not known
+// (docs/fleet-behavior.md, 4.3).
+func (s BundleState) Rank() int { return slices.Index(ranks, s) + 1 }
+
+// States are the states from best to worst.
+func States() []BundleState { return slices.Clone(ranks) }
+
+// StateOf returns the state that Fleet computes from the spec and the status of a BundleDeployment. The function is the
+// same in all versions (docs/fleet-behavior.md, 4.3).
+func StateOf(d *v1alpha1.BundleDeployment) BundleState {
+	spec, status := &d.Spec, &d.Status
+	switch {
+	case status.AppliedDeploymentID != spec.DeploymentID:
+		if slices.ContainsFunc(status.Conditions, func(c v1alpha1.Condition) bool {
+			return c.Type == "Deployed" && c.Status == "False"
+		}) {
+			return ErrApplied
+		}
+		return WaitApplied
+	case !status.Ready:
+		return NotReady
+	case spec.DeploymentID != spec.StagedDeploymentID:
+		return OutOfSync
+	case !status.NonModified:
+		return Modified
+	}
+	return Ready
+}
+
+// ReportedState returns the state in the columns of kubectl. That one stays Ready while a deployment is not applied
+// yet, or is not the staged one: in this case, ReportedState returns StateOf.
+func ReportedState(d *v1alpha1.BundleDeployment) BundleState {
+	is, actual := ShownState(d), StateOf(d)
+	if is == Ready && slices.Contains([]BundleState{WaitApplied, ErrApplied, OutOfSync}, actual) {
+		return actual
+	}
+	return is
+}
+
+// ShownState returns the state in the columns of kubectl, also if this program does not know it. If there is none, it
+// returns StateOf.
+func ShownState(d *v1alpha1.BundleDeployment) BundleState {
+	if s := d.Status.Display.State; s != "" {
+		return BundleState(s)
+	}
+	return StateOf(d)
 }

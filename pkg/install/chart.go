@@ -3,12 +3,15 @@
 package install
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -18,12 +21,19 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	helm "helm.sh/helm/v4/pkg/release/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/manifests"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 // Chart is a chart of this project. A cluster has one installation of it.
@@ -150,4 +160,170 @@ func manifestOf(r *helm.Release) ([]*unstructured.Unstructured, error) {
 			out = append(out, u)
 		}
 	}
+}
+
+// reservedNamespaces belong to the cluster or to Fleet. The API server does not call the webhook for objects in them,
+// except in default.
+var reservedNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", "cattle-system",
+	"fleet-system", "fleet-clusters-system", "fleet-default", "fleet-local"}
+
+// AllowedNamespace reports whether a chart may be installed into a namespace: not into one of the cluster or of Fleet,
+// which also has one for each cluster.
+func AllowedNamespace(namespace string) bool {
+	isFleets := strings.HasPrefix(namespace, "cattle-fleet-") || strings.HasPrefix(namespace, "cluster-fleet-")
+	return !isFleets && !slices.Contains(reservedNamespaces, namespace)
+}
+
+// Installation is what a cluster has of a chart.
+type Installation struct {
+	// Namespace is the namespace of the installation, or the one for it.
+	Namespace string
+	// Named is the namespace that the ClusterRoleBinding of the chart names, which only an administrator can write; ""
+	// if it does not exist.
+	Named string
+	// Release is the name of the Helm release, "" without one.
+	Release string
+	// Fleet is the Helm release ("namespace/name") with which Fleet deployed it, "" if Fleet did not.
+	Fleet string
+	// Deployment is nil if it does not exist.
+	Deployment *unstructured.Unstructured
+}
+
+// Find finds the installation of a chart. Without a namespace, the ClusterRoleBinding names it, and otherwise it is the
+// default one. Objects in other namespaces decide nothing, because a tenant can write them.
+func (c *Cluster) Find(ctx context.Context, chart Chart, namespace string) (*Installation, error) {
+	in := &Installation{Namespace: cmp.Or(namespace, Namespace)}
+	binding, err := c.Get(ctx, ClusterRoleBindingKind, "", chart.Name)
+	if err != nil {
+		return nil, err
+	}
+	isChart := binding != nil && binding.GetLabels()[NameLabel] == chart.Name
+	if isChart && binding.GetDeletionTimestamp() == nil {
+		in.Named = chart.accountNamespace(binding)
+		in.Namespace = cmp.Or(namespace, in.Named, Namespace)
+	}
+	if in.Named == in.Namespace {
+		in.addRelease(binding)
+	}
+	in.Deployment, err = c.Get(ctx, DeploymentKind, in.Namespace, chart.Name)
+	if in.Deployment != nil {
+		in.addRelease(in.Deployment)
+	}
+	return in, err
+}
+
+// accountNamespace returns the namespace of the account of a chart to which a binding grants rights, "" for an object
+// that grants it none.
+func (c Chart) accountNamespace(o *unstructured.Unstructured) string {
+	for _, s := range Decode[rbacv1.ClusterRoleBinding](o).Subjects {
+		if s.Kind == rbacv1.ServiceAccountKind && s.Name == c.Name {
+			return s.Namespace
+		}
+	}
+	return ""
+}
+
+// namespacesIn returns the namespaces that an object names: that of the account to which it grants rights, that of the
+// Service to which it sends requests, and that of its Helm release.
+func (c Chart) namespacesIn(o *unstructured.Unstructured) []string {
+	out := []string{o.GetAnnotations()[fleet.ReleaseNamespaceAnnotation], c.accountNamespace(o)}
+	for _, w := range Decode[admissionregistrationv1.ValidatingWebhookConfiguration](o).Webhooks {
+		if s := w.ClientConfig.Service; s != nil {
+			out = append(out, s.Namespace)
+		}
+	}
+	return slices.DeleteFunc(out, func(n string) bool { return n == "" })
+}
+
+// addRelease adds what an object says about the Helm release of its installation.
+func (in *Installation) addRelease(o *unstructured.Unstructured) {
+	name := o.GetAnnotations()[fleet.ReleaseNameAnnotation]
+	in.Release = cmp.Or(in.Release, name)
+	if in.Fleet == "" && o.GetLabels()[fleet.HashLabel] != "" {
+		in.Fleet = o.GetAnnotations()[fleet.ReleaseNamespaceAnnotation] + "/" + name
+	}
+}
+
+// Objects returns the objects of the installation in a namespace that exist, in the order in which they are removed.
+// The Namespace is not one of them: others may have objects in it.
+func (c *Cluster) Objects(ctx context.Context, chart Chart, namespace string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, kind := range chart.Kinds {
+		searched := namespace
+		if kind == RoleBindingKind { // a binding is in the namespace to which it gives access
+			searched = metav1.NamespaceAll
+		}
+		for o, err := range c.List(ctx, kind, searched, metav1.ListOptions{LabelSelector: chart.Selector()}) {
+			switch {
+			case apierrors.IsNotFound(err): // a kind of an optional component, such as cert-manager
+			case err != nil:
+				return nil, err
+			case chart.has(o, namespace) && o.GetDeletionTimestamp() == nil:
+				out = append(out, o)
+			}
+		}
+	}
+	return out, nil
+}
+
+// has reports whether an object with the inventory label belongs to the installation in a namespace. Objects of other
+// scope name the namespace, except for ClusterRoles that no Helm release made.
+func (c Chart) has(o *unstructured.Unstructured, namespace string) bool {
+	if !slices.Contains(c.Names, o.GetName()) {
+		return false
+	}
+	named := c.namespacesIn(o)
+	isUnnamed := o.GetNamespace() == "" && len(named) == 0
+	return o.GetNamespace() == namespace || isUnnamed || slices.Contains(named, namespace)
+}
+
+// Delete deletes objects in order, as long as they are the objects that were read, and calls report for each. It skips
+// those that no longer exist, and tries each of them, whatever errors the others had. A dry run is one of the server,
+// and deletes nothing.
+func (c *Cluster) Delete(ctx context.Context, targets []*unstructured.Unstructured, dryRun bool,
+	report func(object.Ref),
+) error {
+	var all []error
+	for _, o := range targets {
+		options := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+			Preconditions: metav1.NewUIDPreconditions(string(o.GetUID()))}
+		if dryRun {
+			options.DryRun = []string{metav1.DryRunAll}
+		}
+		err := c.Resource(o.GroupVersionKind(), o.GetNamespace()).Delete(ctx, o.GetName(), options)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			all = append(all, fmt.Errorf("deleting %s: %w", RefOf(o).Key(), err))
+		default:
+			report(RefOf(o))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// DeleteOutdated deletes the webhook configurations with more webhooks than the chart now has. Another field manager
+// owns their caBundle, so Helm would leave incomplete webhooks.
+func (c *Cluster) DeleteOutdated(ctx context.Context, before, desired []*unstructured.Unstructured) error {
+	webhooks := func(o *unstructured.Unstructured) int {
+		list, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+		return len(list)
+	}
+	var outdated []*unstructured.Unstructured
+	for _, old := range before {
+		for _, next := range desired {
+			isSame := RefOf(old).Key() == RefOf(next).Key()
+			if !isSame || webhooks(old) <= webhooks(next) {
+				continue
+			}
+			live, err := c.Get(ctx, old.GroupVersionKind(), "", old.GetName())
+			if err != nil {
+				return err
+			}
+			if live != nil {
+				outdated = append(outdated, live)
+			}
+		}
+	}
+	return c.Delete(ctx, outdated, false, func(object.Ref) {})
 }

@@ -187,3 +187,191 @@ func agentsSummary(l *layout, a *report.Agents) {
 	}
 	l.say("", out)
 }
+
+// Targets lays out a targets report. Its names are the bundles with a cluster whose deployment is not as expected.
+func Targets(d *report.Targets, o Options) Document {
+	unmet := func(x report.TargetedBundle) bool { return slices.ContainsFunc(x.Clusters, unexpected) }
+	return Document{o, d, d.Bundles, func(l *layout) { targets(l, d) }, arguments(d.Bundles, unmet,
+		func(x report.TargetedBundle) string { return argument(x.Namespace, "bundle.fleet.cattle.io", x.Name) })}
+}
+
+func targets(l *layout, d *report.Targets) {
+	head(l, "Targets in ", d.Source, d.TakenAt)
+	notRead(l, d.Gaps, d.Notes)
+	for _, x := range d.Bundles {
+		targetedBundle(l, x)
+		l.end()
+	}
+}
+
+func targetedBundle(l *layout, x report.TargetedBundle) {
+	l.line(bold("bundle "+x.Namespace+"/"+x.Name), " ", faint(x.Mode))
+	l.sentences("  ", x.Error)
+	for i, target := range x.Targets {
+		title := "target " + target.Name
+		switch {
+		case strings.HasPrefix(target.Name, "targets["): // it has no name: this is its place in the list
+			title = target.Name
+		case target.Customization:
+			title = "customization " + target.Name
+		}
+		does := ""
+		if target.DoNotDeploy {
+			does = "doNotDeploy for "
+		}
+		l.say("  ", fmt.Sprintf("%d. %s: %s%s", i+1, title, does, target.Selects))
+	}
+	for _, r := range x.Restrictions {
+		l.say("  ", "restricted to "+r)
+	}
+	s := x.Summary
+	l.line(fmt.Sprintf("  %s: %d expected, %d excluded, %d blocked, %d unknown", plural(len(x.Clusters), "cluster"),
+		s.Expected, s.Excluded, s.Blocked, s.Unknown))
+	l.end()
+	if len(x.Clusters) > 0 {
+		targetedClusters(l, x)
+	}
+}
+
+// targetedClusters shows a table of the clusters, and those about which it does not say everything.
+func targetedClusters(l *layout, x report.TargetedBundle) {
+	t := newTable(l, []column{
+		{header: "CLUSTER"},
+		{header: "RESULT", whole: true},
+		{header: "TARGET"},
+		{header: "CUSTOMIZATIONS", short: "CUSTOM"},
+		{header: "DEPLOYMENT", whole: true},
+	})
+	clusters := slices.Clone(x.Clusters)
+	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
+	shown := limited(l, clusters)
+	for _, c := range shown {
+		t.add(join(c.Cluster), join(c.Result), join(cmp.Or(c.DecidedBy, c.Target, none)),
+			join(cmp.Or(strings.Join(c.Customizations, ","), none)), join(c.Deployment))
+	}
+	t.fit()
+	l.add(t)
+	l.more("", len(x.Clusters)-len(shown), "")
+	l.end()
+	for _, c := range shown {
+		asExpected := c.Result == report.TargetExpected && c.Deployment == report.DeploymentExists
+		if asExpected && len(c.Changes) == 0 && l.limits() {
+			continue // the table says everything
+		}
+		l.title(c.Cluster)
+		l.sentences("  ", c.Message)
+		l.sentences("  ", limited(l, c.Changes)...)
+	}
+}
+
+// unexpected reports whether the deployment to a cluster is not as expected.
+func unexpected(c report.TargetedCluster) bool {
+	return c.Deployment == report.DeploymentAbsent || c.Deployment == report.DeploymentLeftover
+}
+
+// urgency orders the clusters: those whose deployment is not as expected come first, then those without a certain
+// result.
+func urgency(c report.TargetedCluster) int {
+	switch {
+	case unexpected(c):
+		return 0
+	case c.Result == report.TargetUnknown, c.Result == report.TargetBlocked, c.Deployment == report.DeploymentPending:
+		return 1
+	}
+	return 2
+}
+
+// Explanation lays out an explanation: a line for each topic if they are listed, otherwise each one in full. Its names
+// are those of the topics.
+func Explanation(e *report.Explanation, listed bool, o Options) Document {
+	return Document{o, e, e.Topics, func(l *layout) {
+		if listed {
+			topics(l, e.Topics)
+			return
+		}
+		for i := range e.Topics {
+			topic(l, &e.Topics[i])
+		}
+	}, func() []string { return texts(e.Topics, func(x report.Topic) string { return x.Name }) }}
+}
+
+// topics lists the topics, by their kind.
+func topics(l *layout, all []report.Topic) {
+	for group := range chunks(all, func(x report.Topic) report.TopicKind { return x.Kind }) {
+		l.title(heading(group[0].Kind))
+		widest := 0
+		for _, x := range group {
+			widest = max(widest, label(&x).width())
+		}
+		for _, x := range group {
+			name := label(&x)
+			blanks := strings.Repeat(" ", widest-name.width())
+			l.hang(len("  ")+widest+len(gap), x.What, "  ", name, blanks, gap)
+		}
+		l.end()
+	}
+}
+
+// heading names a kind of topics.
+func heading(k report.TopicKind) string {
+	of := map[report.TopicKind]string{
+		report.TopicState:     " of objects and bundle deployments",
+		report.TopicReason:    " of the states Unowned and Unknown",
+		report.TopicCause:     " of wrong numbers",
+		report.TopicStep:      " of why",
+		report.TopicRule:      " of preflight",
+		report.TopicSituation: " of adopt",
+	}
+	return strings.ToUpper(string(k)) + "S" + of[k]
+}
+
+// label is the name of a topic in a list; for a finding with its severity and its title.
+func label(x *report.Topic) phrase {
+	if x.Title == "" {
+		return join(x.Name)
+	}
+	blanks := strings.Repeat(" ", len("warning")-len(x.Severity))
+	return join(x.Name, "  ", word(string(x.Severity)), blanks, "  ", x.Title)
+}
+
+// topic shows everything about one topic.
+func topic(l *layout, x *report.Topic) {
+	title := x.Name
+	if x.Title != "" {
+		title += " " + x.Title
+	}
+	about := strings.ToLower(string(x.Kind))
+	if x.Severity != "" {
+		about += ", " + string(x.Severity)
+	}
+	l.line(bold(title), " ", faint("("+about+")"))
+	l.say("  ", sentence(x.What)+".")
+	part := func(name, body string) {
+		if body != "" {
+			l.end()
+			l.title(name)
+			l.say("  ", body)
+		}
+	}
+	part("WHY", x.Why)
+	part("EVIDENCE", x.Evidence)
+	part("REMEDY", x.Remedy)
+	if x.Versions != "" {
+		part("FLEET VERSIONS", sentence(x.Versions)+".")
+	}
+	l.end()
+	for i, issue := range x.Issues {
+		if i == 0 {
+			l.title("ISSUES")
+		}
+		l.line("  ", issue)
+	}
+	l.end()
+	l.title("READ MORE")
+	l.line("  ", x.URL)
+	if len(x.Sections) > 0 {
+		directory := x.URL[:strings.LastIndex(x.URL, "/")+1] // both pages are in it
+		l.say("  ", directory+"fleet-behavior.md, "+strings.Join(x.Sections, ", "))
+	}
+	l.end()
+}

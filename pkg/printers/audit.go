@@ -5,7 +5,10 @@ package printers
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -123,4 +126,112 @@ func aggregateRow(l *layout, name string, s *report.Aggregate, known bool) (row 
 	actual := fraction(s.Actual.Counts.Ready, s.Actual.Counts.Desired)
 	row[1] = join(actual)
 	return row, actual != reported
+}
+
+// Ownership lays out an owner report. Its names are the objects.
+func Ownership(d *report.Ownership, o Options) Document {
+	return Document{o, d, d.Objects, func(l *layout) { ownership(l, d) }, func() []string {
+		return texts(d.Objects, func(o report.OwnedObject) string { return argumentOf(o.Ref) })
+	}}
+}
+
+func ownership(l *layout, d *report.Ownership) {
+	notRead(l, d.Gaps, nil)
+	for _, o := range d.Objects {
+		verdict(l, &o)
+		owner(l, o.Owner)
+		for _, c := range o.DesiredBy {
+			role := "the owner"
+			if c.Reason != "" {
+				role = "not the owner: " + c.Reason
+			}
+			fact(l, "desired by", c.BundleDeployment+" ("+role+")")
+		}
+		fact(l, "controlled by", o.Controller)
+		for _, m := range o.Metadata {
+			l.line("  ", faint(fmt.Sprintf("%-10s", m.Field)), " ", m.Key, "=", strconv.Quote(escape.Line(m.Value)))
+			l.say("             ", m.Means)
+			l.say("             ", m.Who)
+		}
+		if len(o.Metadata) == 0 {
+			l.line("  ", faint("no ownership metadata"))
+		}
+		if o.Next != nil {
+			remedies(l, "  ", []report.Remedy{o.Next.Remedy})
+		}
+		l.end()
+	}
+}
+
+// verdict adds who owns an object, and the verb of the next step.
+func verdict(l *layout, o *report.OwnedObject) {
+	answer := o.Verdict
+	if o.Next != nil {
+		answer += " → " + o.Next.Verb
+	}
+	l.hang(2, answer, bold(o.Key().String()+":"), " ")
+}
+
+// owner adds the bundle that owns an object, and its parents.
+func owner(l *layout, h *report.BundleOwner) {
+	if h == nil {
+		return
+	}
+	fact(l, "release", h.Release)
+	fact(l, "bundle", h.Bundle)
+	fact(l, "gitrepo", h.GitRepo)
+	fact(l, "commit", h.Commit)
+	fact(l, "helmop", h.HelmOp)
+	fact(l, "cluster", h.Cluster)
+}
+
+// fact adds one value, if it is known.
+func fact(l *layout, name, value string) {
+	if value != "" {
+		l.line("  ", faint(fmt.Sprintf("%-14s", name)), " ", value)
+	}
+}
+
+// Wrapped returns a text in lines of this width.
+func Wrapped(s string, columns int) string {
+	p := paragraph{words: wordsOf(s), rest: len(gap)}
+	return renderer{columns: max(columns, minWidth)}.text([]block{p})
+}
+
+// Cut returns the beginning of a line that fits in columns.
+func Cut(s string, columns int) string { return cut(s, columns) }
+
+// Page returns the first lines of a text that fit on a terminal. If not all fit, the last line of the page counts the
+// others.
+func Page(s string, columns, rows int) string {
+	return strings.Join(page(linesOf(s), columns, rows, "more line"), "\n") + "\n"
+}
+
+// Marked returns a text in which the lines that are not in the text before begin with a mark, and the others with as
+// many blanks. The width of columns and the lines of a tree may differ.
+func Marked(before, s string) string {
+	known := map[string]bool{}
+	for line := range strings.Lines(before) {
+		known[content(line)] = true
+	}
+	var out strings.Builder
+	for line := range strings.Lines(s) {
+		switch is := content(line); {
+		case is == "":
+		case known[is], before == "", strings.HasPrefix(is, "…"), is == strings.ToUpper(is): // a header
+			line = gap + line
+		default:
+			line = Mark + line
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// Mark begins a line that has changed.
+const Mark = "* "
+
+// content is a line without what only lays it out.
+func content(line string) string {
+	return strings.Join(strings.Fields(strings.TrimLeft(line, " │├└─")), " ")
 }

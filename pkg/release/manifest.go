@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -135,4 +139,174 @@ func appendObjects(out []Object, raw []byte, depth int) ([]Object, error) {
 	name := cmp.Or(o.Metadata.Name, o.Metadata.GenerateName)
 	ref := object.Ref{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: name}
 	return append(out, Object{Ref: ref, Raw: raw}), nil
+}
+
+// maxSecret limits the size, in bytes, of a document that Secrets reads. A Secret has at most 1 MiB, and base64 adds a
+// third.
+const maxSecret = 3 << 19
+
+// Secrets reads the Secrets among the hooks of the record and, if all is set, in its manifest. Their values must not be
+// shown, even if the objects of the revision are not needed or could not be read. It ignores documents that cannot be
+// read or exceed the limits of Objects.
+func (r *Record) Secrets(all bool) []Object {
+	var out []Object
+	d := reader{limits: objectLimits}
+	read := func(manifest string) {
+		for doc := range documents(manifest) {
+			if !strings.Contains(doc, secretKind) || len(doc) > maxSecret {
+				continue
+			}
+			raw, err := d.json(doc)
+			if err != nil {
+				continue
+			}
+			if found, err := appendObjects(nil, raw, 0); err == nil {
+				out = append(out, found...)
+			}
+		}
+	}
+	for _, h := range r.Hooks {
+		read(h.Manifest)
+	}
+	if all {
+		read(r.Manifest)
+	}
+	return slices.DeleteFunc(out, func(o Object) bool {
+		return o.Kind != secretKind || object.Group(o.APIVersion) != ""
+	})
+}
+
+// Part is how much of the manifest of a record is read.
+type Part int
+
+// The parts.
+const (
+	// Nothing is none of the manifest and of the hooks.
+	Nothing Part = iota
+	// MetadataOnly is the metadata of all objects of the manifest; see Record.ObjectMetadata.
+	MetadataOnly
+	// Whole are all objects of the manifest, and the Secrets of the hooks.
+	Whole
+)
+
+// Contents is a release record without the text of its manifest and hooks, and the objects that were read from them.
+type Contents struct {
+	Record
+	Part Part
+	// Objects are those of the manifest; nil if Part does not have them or if they could not be read.
+	Objects []Object
+	// Secrets are the Secrets of the hooks, and those of the manifest if they are not among Objects.
+	Secrets []Object
+	// Problem is the reason why the manifest could not be read. It wraps a *BoundError if a limit is exceeded.
+	Problem error
+}
+
+// Read reads the release record in the value of a Secret, if it decompresses to at most `size` bytes. part decides, by
+// the decoded record, how much of its manifest is read. Errors are those of DecodeSized.
+func Read(value []byte, size int, part func(*Record) Part) (*Contents, error) {
+	r, err := DecodeSized(value, size)
+	if err != nil {
+		return nil, err
+	}
+	out := &Contents{Record: *r, Part: part(r)}
+	switch out.Part {
+	case MetadataOnly:
+		out.Objects, out.Problem = r.ObjectMetadata()
+	case Whole:
+		out.Objects, out.Problem = r.Objects()
+		out.Secrets = r.Secrets(out.Objects == nil)
+	}
+	out.Manifest = ""
+	for i := range out.Hooks {
+		out.Hooks[i].Manifest = ""
+	}
+	return out, nil
+}
+
+// json converts a document to JSON. Errors are of type *BoundError, or errors of the library, which may quote the
+// document.
+func (r *reader) json(doc string) ([]byte, error) {
+	bytes, nodes := r.bytes, r.nodes
+	raw, err := r.usual(doc)
+	if !errors.Is(err, errUnusual) {
+		return raw, err
+	}
+	weight, aliased := mostNodes(doc), strings.Contains(doc, "&") && strings.Contains(doc, "*")
+	if aliased {
+		weight *= nestedNode // the document is parsed a second time, to measure it
+	}
+	r.bytes, r.nodes = bytes+len(doc), nodes+weight
+	switch {
+	case r.bytes > maxParsed:
+		return nil, errLargeManifest
+	case len(doc) > maxDocument:
+		return nil, errLargeDocument
+	case r.nodes > r.maxNodes:
+		return nil, r.tooMany
+	}
+	if aliased {
+		if err := expansion(doc); err != nil {
+			return nil, err
+		}
+	}
+	return sigsyaml.YAMLToJSON([]byte(doc))
+}
+
+// nestedNode is the number of nodes of a bracket or of the dash of a sequence. The library needs several times as
+// long for deeply nested nodes.
+const nestedNode = 4
+
+// mostNodes returns an upper bound of the nodes in a document: one of these characters begins, ends or separates each
+// node.
+func mostNodes(doc string) int {
+	n := 2
+	for i := range len(doc) {
+		switch doc[i] {
+		case '\n', '\r', ',', ':':
+			n++
+		case '[', '{':
+			n += nestedNode
+		case '-', '?':
+			if i+1 == len(doc) || strings.IndexByte(" \t\r\n", doc[i+1]) >= 0 {
+				n += nestedNode
+			}
+		}
+	}
+	return n
+}
+
+// expansion returns an error for a document with aliases that expand to more than the limits of a manifest. The library
+// limits how often it follows an alias, but not the length of the repeated text.
+func expansion(doc string) error {
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(doc), &root); err != nil {
+		return err
+	}
+	if size := (expander{}).size(&root); size.bytes > maxParsed || size.nodes > maxNodes {
+		return errExpands
+	}
+	return nil
+}
+
+// expander has the sizes of nodes with expanded aliases, so that each node is measured once.
+type expander map[*yaml.Node]size
+
+type size struct{ bytes, nodes int }
+
+func (x expander) size(n *yaml.Node) size {
+	if known, ok := x[n]; ok {
+		return known
+	}
+	x[n] = size{bytes: maxParsed + 1} // until it is measured, because an anchor may contain itself
+	total := size{bytes: len(n.Value) + 1, nodes: 1}
+	if n.Kind == yaml.AliasNode {
+		total = x.size(n.Alias)
+	}
+	for _, each := range n.Content {
+		part := x.size(each)
+		total.bytes = min(total.bytes+part.bytes, maxParsed+1) // so that no sum overflows
+		total.nodes = min(total.nodes+part.nodes, maxNodes+1)
+	}
+	x[n] = total
+	return total
 }

@@ -4,6 +4,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,8 +12,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"strings"
 
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	helm "helm.sh/helm/v4/pkg/release/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 )
 
@@ -127,3 +137,244 @@ type resource struct {
 	v1alpha1.BundleResource
 	data []byte
 }
+
+// ValuesRef names a key of a ConfigMap or Secret with values, on the cluster of the deployment.
+type ValuesRef struct {
+	// Kind is ConfigMap or Secret.
+	Kind, Namespace, Name, Key string
+}
+
+func (r ValuesRef) String() string {
+	return fmt.Sprintf("key %s of %s %s/%s", r.Key, r.Kind, r.Namespace, r.Name)
+}
+
+// ValuesRefs returns the keys that the agent merges over the values, in this order. Source: docs/fleet-behavior.md,
+// 2.5.
+func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
+	if o.Helm == nil {
+		return nil
+	}
+	var refs []ValuesRef
+	add := func(kind string, k *v1alpha1.ValuesKey) {
+		if k == nil {
+			return
+		}
+		r := ValuesRef{Kind: kind, Namespace: k.Namespace, Name: k.Name, Key: cmp.Or(k.Key, "values.yaml")}
+		copied := slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
+			return d.Name == k.Name && strings.EqualFold(d.Kind, kind)
+		})
+		if r.Namespace == "" || copied {
+			r.Namespace = releaseNamespace(o)
+		}
+		refs = append(refs, r)
+	}
+	for _, v := range o.Helm.ValuesFrom {
+		add("ConfigMap", v.ConfigMapKeyRef)
+		add("Secret", v.SecretKeyRef)
+	}
+	return refs
+}
+
+// HasValues reports whether the bundle states values, or may state some: those of valuesFrom, and those in a Secret
+// that was not read.
+func (in *Input) HasValues() bool {
+	raw := in.Values
+	if raw == nil && in.Options.Helm != nil {
+		raw = in.Options.Helm.Values
+	}
+	unread := in.Values == nil && in.ValuesHash != ""
+	if unread || len(ValuesRefs(&in.Options)) > 0 {
+		return true
+	}
+	var values map[string]any
+	return json.Unmarshal(raw, &values) == nil && len(values) > 0
+}
+
+// values returns the merged values of the release. The result is a copy, because Helm changes it. It has the types of
+// JSON, as in the agent: every number is a float64, which templates print in another format than an integer.
+func (b *bundle) values() (map[string]any, error) {
+	raw := b.in.Values
+	if raw == nil {
+		raw = b.in.Options.Helm.Values
+	}
+	values := map[string]any{}
+	// the Secret of a bundle without values has an empty text
+	if err := json.Unmarshal(raw, &values); err != nil && len(raw) > 0 {
+		return nil, b.in.fail("", "its values are not a map")
+	}
+	if values == nil { // JSON null
+		values = map[string]any{}
+	}
+	for i, r := range ValuesRefs(&b.in.Options) {
+		if i >= len(b.in.ValuesFrom) || b.in.ValuesFrom[i] == nil {
+			b.addGap("values were not read: " + r.String())
+			continue
+		}
+		more, err := readValues(b.in.ValuesFrom[i])
+		if err != nil {
+			return nil, b.in.fail("", r.String()+" "+err.Error())
+		}
+		values = loader.MergeMaps(values, more)
+	}
+	if previous := b.in.PreviousValues; len(values) == 0 && len(previous) > 0 {
+		if json.Unmarshal(previous, &values) != nil {
+			return nil, b.in.fail("", "the values of its release are not a map")
+		}
+		b.result.Notes = append(b.result.Notes,
+			"it has no Helm values: an upgrade keeps those of the deployed revision")
+	}
+	return values, nil
+}
+
+// readValues reads the first YAML document of a text, as the agent does. Errors are predicates without a subject, and
+// never quote the text.
+func readValues(text []byte) (map[string]any, error) {
+	var m map[string]any
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("is empty")
+	}
+	if err := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader(text)).Decode(&m); err != nil {
+		return nil, fmt.Errorf("is not a YAML map%s", LineOf(err, text))
+	}
+	return m, nil
+}
+
+// bundle is a bundle during one rendering.
+type bundle struct {
+	in        Input
+	pass      int
+	result    *Result
+	resources []resource
+	style     style
+	// chartFiles are the files of the chart for Helm.
+	chartFiles []file
+	chart      *chart.Chart
+	// gaps were found during rendering. They are unsorted and may have duplicates.
+	gaps []string
+	// manifest and hooks are what Helm stores in the release record.
+	manifest string
+	hooks    []*helm.Hook
+	// cluster answers lookups; nil if there is none. asked is true if a template looked something up. named are those
+	// without an answer that a gap names.
+	cluster Cluster
+	asked   bool
+	named   map[Lookup]bool
+	// learned are the values of Secrets that were looked up.
+	learned []string
+}
+
+// file is a file of a chart.
+type file struct {
+	name string
+	data []byte
+}
+
+func (in Input) open(pass int) (*bundle, error) {
+	in.Options.Helm = cmp.Or(in.Options.Helm, &v1alpha1.HelmOptions{})
+	in.Options.Kustomize = cmp.Or(in.Options.Kustomize, &v1alpha1.KustomizeOptions{})
+	in.Revision = max(in.Revision, 1)
+	resources, err := decodeAll(in.Resources)
+	if err != nil {
+		return nil, in.fail("", err.Error())
+	}
+	b := &bundle{in: in, pass: pass, resources: resources, style: detectStyle(resources, &in.Options), result: &Result{
+		ReleaseName:      releaseName(in.Name, &in.Options),
+		ReleaseNamespace: releaseNamespace(&in.Options),
+		Gaps:             slices.Clone(in.Gaps),
+		Notes:            slices.Clone(in.Notes),
+	}}
+	if in.ValuesHash != "" && in.Values == nil {
+		b.result.Gaps = append(b.result.Gaps, "the Secret with the values was not read")
+	}
+	return b, nil
+}
+
+// chartMissing reports whether the options name a chart that is not among the contents, and adds the gap. The agent
+// would deploy the other files as manifests, which is never intended.
+func (b *bundle) chartMissing() bool {
+	helm := b.in.Options.Helm
+	names := b.in.HelmOp || helm.Chart != "" || helm.Repo != ""
+	if b.style.chart != "" || !names {
+		return false
+	}
+	gap := "the chart"
+	if helm.Chart != "" {
+		gap = "chart " + escape.WithoutCredentials(helm.Chart)
+	}
+	if helm.Repo != "" {
+		gap += " of " + escape.WithoutCredentials(helm.Repo)
+	}
+	if helm.Version != "" {
+		gap += ", version " + helm.Version + ","
+	}
+	if b.in.HelmOp {
+		gap += " is downloaded by the agent and"
+	}
+	b.result.Gaps = append(b.result.Gaps, gap+" is not among the contents")
+	return true
+}
+
+// addGap adds a gap that was found during rendering.
+func (b *bundle) addGap(gap string) { b.gaps = append(b.gaps, gap) }
+
+// note records what the agent ignores. The notes of the second rendering are the same, and not used.
+func (b *bundle) note(s string) { b.result.Notes = append(b.result.Notes, s) }
+
+// releaseName returns the name of the release of a BundleDeployment. Source: docs/fleet-behavior.md, 1.4.
+func releaseName(bundleDeployment string, o *v1alpha1.Options) string {
+	return cmp.Or(o.Helm.ReleaseName, fleet.HelmReleaseName(bundleDeployment))
+}
+
+// releaseNamespace returns the namespace of the release, which is also the namespace of namespaced objects that state
+// none. Source: docs/fleet-behavior.md, 1.4.
+func releaseNamespace(o *v1alpha1.Options) string {
+	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, fleet.DefaultNamespace)
+}
+
+// Release returns the release that the rollout installs or upgrades.
+func (in *Input) Release() (namespace, name string) {
+	o := in.Options
+	o.Helm = cmp.Or(o.Helm, &v1alpha1.HelmOptions{})
+	return releaseNamespace(&o), releaseName(in.Name, &o)
+}
+
+const (
+	chartFile         = "Chart.yaml"
+	kustomizationFile = "kustomization.yaml"
+	chartDir          = "chart/"     // the root of the chart for Helm
+	rawDir            = "raw-yaml/"  // of a chart: manifests that are not templates
+	templateDir       = "templates/" // also of a bundle without a chart
+)
+
+// style says how Fleet interprets the contents: the paths of Chart.yaml and kustomization.yaml among the contents,
+// empty if they are not found. A bundle without both has plain manifests. With both, the output of Helm is input of
+// kustomize.
+type style struct{ chart, kustomization string }
+
+func (s style) plain() bool { return s == style{} }
+
+// detectStyle searches for the chart and the kustomization of the options. Source: docs/fleet-behavior.md, 2.6.
+func detectStyle(resources []resource, o *v1alpha1.Options) style {
+	local := below(cmp.Or(o.Helm.Chart, o.Helm.Repo), chartFile)
+	embedded := embeddedChartDir(o.Helm)
+	kustomization := below(o.Kustomize.Dir, kustomizationFile)
+	var s style
+	for _, r := range resources {
+		inDir, _ := path.Match(path.Join(embedded, "*", chartFile), r.Name)
+		switch {
+		case r.Name == local, r.Name == path.Join(embedded, chartFile), inDir:
+			s.chart = r.Name
+		case r.Name == kustomization:
+			s.kustomization = r.Name
+		}
+	}
+	return s
+}
+
+// embeddedChartDir is the directory among the contents in which Fleet stores a downloaded chart. Source:
+// docs/fleet-behavior.md, 2.6.
+func embeddedChartDir(helm *v1alpha1.HelmOptions) string {
+	return fmt.Sprintf(".chart/%x", sha256.Sum256([]byte(helm.Chart+":"+helm.Repo+":"+helm.Version)))
+}
+
+func below(dir, file string) string { return strings.TrimPrefix(path.Join(dir, file), "/") }

@@ -7,10 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/compare"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -128,4 +136,151 @@ func describe(changes []ownership.Change) string {
 		out = append(out, fmt.Sprintf("%s %s is %s", c.Field(), c.Name, value))
 	}
 	return strings.Join(out, ", ")
+}
+
+// Prepare reads what the steps of a plan change, and asks the server whether it accepts them. What the server refuses
+// is refused by the plan. Nothing is stored. The error is that of ctx.
+func Prepare(ctx context.Context, on Clients, items []Item, allow []string) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(Concurrency)
+	for n := range items {
+		i := &items[n]
+		c := on(i.On)
+		switch {
+		case !i.Writes():
+			continue
+		case c == nil:
+			i.refuse(captured)
+			continue
+		}
+		g.Go(func() error {
+			i.prepare(ctx, c, allow)
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	holdDeploys(items)
+	return nil
+}
+
+func (i *Item) prepare(ctx context.Context, c Client, allow []string) {
+	err := i.maker().prepare(ctx, c, i)
+	if r, ok := i.do.(*restoration); ok && apierrors.IsInvalid(err) {
+		i.recreate(r.written, err, allow)
+		if !i.Writes() {
+			return
+		}
+		err = i.maker().prepare(ctx, c, i)
+	}
+	changed, isChanged := errors.AsType[changedError](err)
+	switch {
+	case err == nil:
+	case isChanged:
+		i.refuse(changed.what)
+	case errors.Is(err, compare.ErrNotExact):
+		i.refuse(compare.ErrNotExact.Error())
+	default:
+		i.refuse(fmt.Sprintf("it cannot be verified: %v", err))
+	}
+}
+
+// recreate makes the item one that deletes its object and creates it: the server refuses the change.
+func (i *Item) recreate(w written, why error, allow []string) {
+	refuses := fmt.Sprintf("the server refuses to change these fields: %v", why)
+	i.Step, i.Action, i.do = remedy.StepRecreate, report.ActionRecreate, &recreation{creation: creation{written: w}}
+	i.Effects = append(i.Effects, refuses)
+	i.refuse(neverDeleted(i.Ref)...)
+	if flag := i.Step.Allowed(); !slices.Contains(allow, flag) {
+		i.refuse(refuses + "; to delete the object and create it again needs --allow=" + flag)
+	}
+}
+
+// WebhookLabel selects the configurations of the admission webhook that sets the same ownership metadata.
+const WebhookLabel = "app.kubernetes.io/name=fleetdoctor-webhook"
+
+// stepTimeout limits a step of several requests, one of which may wait until an object is gone.
+const stepTimeout = 2 * requestTimeout
+
+// retries is the backoff for an object that others write to at the same time: 10 ms at first, some seconds in total.
+var retries = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Steps: 12}
+
+// Apply writes the items and sets their outcomes, wave by wave. It calls settled once for each item that it tried. If
+// settled returns an error, or ctx ends, Apply starts no other write. It waits for writes in progress until finish
+// ends. It returns the error of settled, or the cause of the end of ctx if items were not tried. A refusal by the
+// server is an outcome, not an error.
+func Apply(ctx, finish context.Context, on Clients, items []Item, settled func(index int) error) error {
+	waves := map[int][]int{}
+	for i := range items {
+		if items[i].Writes() {
+			items[i].Outcome = report.OutcomeNotTried
+			waves[items[i].wave()] = append(waves[items[i].wave()], i)
+		}
+	}
+	for _, wave := range slices.Sorted(maps.Keys(waves)) {
+		if err := applyWave(ctx, finish, on, items, waves[wave], settled); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(items, func(i Item) bool { return i.Outcome == report.OutcomeNotTried }) {
+		return context.Cause(ctx)
+	}
+	return nil // ctx may have ended during the last write
+}
+
+// applyWave writes the items with these indexes, up to Concurrency at a time.
+func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int, settled func(index int) error) error {
+	g, running := errgroup.WithContext(ctx)
+	g.SetLimit(Concurrency)
+	var mu sync.Mutex // for settled
+	for _, i := range wave {
+		g.Go(func() error {
+			if running.Err() != nil {
+				return nil
+			}
+			// A write in progress is completed: the server may store it whether or not the answer is awaited.
+			item := &items[i]
+			if c := on(item.On); c != nil {
+				item.make(finish, c, running.Done())
+			} else {
+				item.fail(captured)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			return settled(i)
+		})
+	}
+	return g.Wait()
+}
+
+// make makes the step of the item and sets its outcome. The end of ended prevents another try.
+func (i *Item) make(ctx context.Context, c Client, ended <-chan struct{}) {
+	for backoff := retries; ; {
+		writing, cancel := context.WithTimeout(ctx, stepTimeout)
+		err := i.maker().try(writing, c, i)
+		cancel()
+		changed, isChanged := errors.AsType[changedError](err)
+		_, isFinal := errors.AsType[final](err)
+		switch {
+		case err == nil:
+			i.Outcome = report.OutcomeDone
+		case isChanged:
+			i.Outcome, i.Message = report.OutcomeChanged, changed.what
+		case ctx.Err() != nil:
+			i.fail("interrupted before the server answered: whether it was written is not known")
+			i.Unanswered = true
+		case isFinal, refused(err):
+			i.fail(err.Error())
+		case backoff.Steps == 0:
+			i.fail(fmt.Sprintf("other programs write to it all the time: %v", err))
+		default:
+			select {
+			case <-time.After(backoff.Step()):
+				continue
+			case <-ended: // the outcome stays NotTried
+			}
+		}
+		return
+	}
 }

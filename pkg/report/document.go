@@ -3,7 +3,10 @@
 package report
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -200,5 +203,186 @@ func (a *Audit) sentences(p *secret.Published) {
 		for _, r := range f.Remedies {
 			p.Sentence(r.Command+"\x00"+r.Text, nil)
 		}
+	}
+}
+
+// Merged returns a copy in which the findings that are the same on several clusters are one finding.
+func (a *Audit) Merged() *Audit { return a.WithFindings(merged(a.Findings)) }
+
+// WithFindings returns a copy with other findings. The totals and the codes of the aggregates follow from them.
+func (a *Audit) WithFindings(findings []Finding) *Audit {
+	out := *a
+	out.Findings, out.Summary.Findings = withoutOrphans(findings), FindingCounts{}
+	codes := out.countFindings()
+	for kind, list := range out.aggregates() {
+		*list = each(*list, func(x Aggregate) Aggregate {
+			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
+			return x
+		})
+	}
+	return &out
+}
+
+// merged joins the findings that are the same on several clusters: about the same object of the same bundle, with the
+// same message. The order does not change.
+func merged(findings []Finding) []Finding {
+	type key struct {
+		code, bundle, message string
+		object                object.Ref
+	}
+	at := map[key]int{}
+	out := make([]Finding, 0, len(findings))
+	for _, f := range findings {
+		k := key{f.Code, f.Bundle, f.Message, f.Object}
+		i, known := at[k]
+		switch {
+		case f.BundleDeployment == "" || f.Bundle == "" || f.Cluster == "":
+		case !known:
+			at[k] = len(out)
+		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
+			if out[i].Clusters == nil {
+				first := out[i]
+				out[i].join(&first)
+			}
+			out[i].join(&f)
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// join adds a cluster with the same finding.
+func (f *Finding) join(o *Finding) {
+	f.Clusters, f.IDs = append(f.Clusters, o.Cluster), append(f.IDs, o.ID)
+	f.PerCluster = append(f.PerCluster, ClusterFinding{o.Cluster, o.ID, o.BundleDeployment, o.Evidence, o.Remedies})
+}
+
+// age is when the change was recorded that a finding reports: before a time, at or after it, or not at all.
+type age int
+
+const (
+	since age = iota
+	before
+	unknown
+)
+
+// ages returns the function that compares the recorded change of a finding with a time (RFC 3339); without a time, all
+// are since then. Only the fields that differ have the time of a change. It is not recorded when an object was deleted
+// or lost a label, and the time of a status or of a heartbeat is not that of a change.
+func (a *Audit) ages(from string) func(*Finding) age {
+	limit, err := time.Parse(time.RFC3339, from)
+	if err != nil {
+		return func(*Finding) age { return since }
+	}
+	type key struct {
+		cluster, deployment string
+		object              object.Ref
+	}
+	differences := map[key][]Difference{}
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		for _, r := range bd.Resources {
+			differences[key{bd.Cluster, bd.Key(), r.Ref}] = r.Differences
+		}
+	}
+	return func(f *Finding) age {
+		if !codes.Is(f.Code, codes.DatedByField) {
+			return unknown
+		}
+		on := f.PerCluster
+		if len(on) == 0 {
+			on = []ClusterFinding{{Cluster: f.Cluster, BundleDeployment: f.BundleDeployment}}
+		}
+		out := before
+		for _, c := range on {
+			switch changed(differences[key{c.Cluster, c.BundleDeployment, f.Object}], limit) {
+			case since:
+				return since
+			case unknown:
+				out = unknown
+			}
+		}
+		return out
+	}
+}
+
+// changed compares the newest time of differences with a limit.
+func changed(all []Difference, limit time.Time) age {
+	out := before
+	if len(all) == 0 {
+		out = unknown
+	}
+	for _, d := range all {
+		at, err := time.Parse(time.RFC3339, d.Time)
+		switch {
+		case err != nil:
+			out = unknown
+		case !at.Before(limit):
+			return since
+		}
+	}
+	return out
+}
+
+// Filtered returns a copy of the report with the findings that f selects, and f with the number of the others. The
+// states and the counts of objects do not change. If f selects everything, it returns the report itself.
+func (a *Audit) Filtered(f Filter) *Audit {
+	if f.selectsAll() {
+		return a
+	}
+	unread, age := a.Unread(), a.ages(f.Since)
+	shown, undated := []Finding{}, 0
+	for _, x := range a.Findings {
+		is := age(&x)
+		selected := f.selects(&x) && is != before
+		switch {
+		case !selected && !unread(&x):
+			f.Hidden.add(x.Severity)
+			continue
+		case is == unknown:
+			undated++
+		}
+		shown = append(shown, x)
+	}
+	out := a.WithFindings(shown)
+	out.Filter = &f
+	if undated > 0 {
+		out.Notes = append(slices.Clip(out.Notes), fmt.Sprintf("no time of a change is recorded for %s. A finding "+
+			"without a time may be new, so --since does not hide it", Plural(undated, "finding")))
+	}
+	return out
+}
+
+func (f *Filter) selectsAll() bool { return f.Severity == "" && f.Since == "" && len(f.Codes) == 0 }
+
+// selects reports whether a finding has the severity and the code.
+func (f *Filter) selects(x *Finding) bool {
+	return x.Severity.Compare(f.Severity) <= 0 && (len(f.Codes) == 0 || slices.Contains(f.Codes, x.Code))
+}
+
+// Hides reports whether findings were left out. Without a filter, none is.
+func (f *Filter) Hides() bool { return f != nil && f.Hidden.Total() > 0 }
+
+// Same reports whether two filters select the same findings. A report without a filter has nil.
+func (f *Filter) Same(o *Filter) bool {
+	codes := func(f *Filter) []string { return slices.Compact(slices.Sorted(slices.Values(f.Codes))) }
+	if f == nil || o == nil {
+		return false
+	}
+	return f.Severity == o.Severity && f.Since == o.Since && slices.Equal(codes(f), codes(o))
+}
+
+// Unread returns a function that reports whether a finding says that a bundle deployment has no result. Without such a
+// finding, a report would look like that of a deployment without problems.
+func (a *Audit) Unread() func(*Finding) bool {
+	noResult := map[[2]string]bool{} // by cluster and bundle deployment
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		noResult[[2]string{bd.Cluster, bd.Key()}] = bd.Reason != ""
+	}
+	return func(f *Finding) bool {
+		return f.Code == codes.Unread ||
+			f.Code == codes.ReleaseRecord && noResult[[2]string{f.Cluster, f.BundleDeployment}]
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -169,4 +170,20 @@ func variables(v string) []string {
 		out = append(out, strings.Trim(strings.TrimSpace(parts[1]), `"'`))
 	}
 	return out
+}
+
+// separates reports whether a character separates words in configuration files.
+func separates(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`,;:=.()[]{}<>|&", r) }
+
+// isTime reports whether a value is a time or a duration, which fields of Kubernetes and Fleet must have. It is masked
+// in Secrets only.
+func isTime(v string) bool {
+	if v == "" || v[0] < '0' || v[0] > '9' {
+		return false
+	}
+	if _, err := time.ParseDuration(v); err == nil {
+		return true
+	}
+	_, err := time.Parse(time.RFC3339, v)
+	return err == nil
 }

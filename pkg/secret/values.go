@@ -7,8 +7,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
@@ -180,4 +183,164 @@ func Leaves(v any, f func(string)) {
 			Leaves(e, f)
 		}
 	}
+}
+
+const (
+	// MinLength is the minimum length in bytes of a value that is searched for in other text. Shorter values, such as
+	// "true" or "1", occur everywhere.
+	MinLength = 6
+	// longestPrefix is the length in bytes of the prefixes that are looked up. What follows is compared.
+	longestPrefix = 64
+	// maxSame is the number of values with the same prefix that are compared.
+	maxSame = 16
+	// filterBits is the size of the filter, as a power of two, in bits.
+	filterBits = 22
+)
+
+// Index finds values in a text. At each position, it looks up at most one prefix of each length, and compares at most
+// maxSame values: the time is linear in the length of the text, whatever the values are.
+type Index struct {
+	known  map[string]bool  // true for a value that is only found between other characters than letters and digits
+	filter []uint64         // has hashes of the first bytes of all values
+	heads  map[string][]int // the lengths of the prefixes that begin with these bytes, longest first
+	same   map[string][]string
+}
+
+// NewIndex returns an index without values.
+func NewIndex() *Index {
+	return &Index{filter: make([]uint64, 1<<filterBits/64), known: map[string]bool{}, heads: map[string][]int{},
+		same: map[string][]string{}}
+}
+
+// Len is the number of values.
+func (x *Index) Len() int { return len(x.known) }
+
+// Known reports whether a text is a value.
+func (x *Index) Known(text string) bool {
+	_, known := x.known[text]
+	return known
+}
+
+// letters matches a value that may be a word in any sentence.
+var letters = regexp.MustCompile(`^[A-Za-z]+$`)
+
+// AddWord adds a value that any user can choose, such as a Helm value. Of letters alone, it is only found as a word.
+func (x *Index) AddWord(v string) {
+	if x.Known(v) {
+		return
+	}
+	x.Add(v)
+	x.known[v] = letters.MatchString(v)
+}
+
+// Add adds a value of at least MinLength bytes.
+func (x *Index) Add(v string) {
+	known := x.Known(v)
+	v = strings.Clone(v)
+	x.known[v] = false
+	if known {
+		return
+	}
+	head, prefix := v[:MinLength], v[:min(len(v), longestPrefix)]
+	at := filterOf(headOf(head))
+	x.filter[at/64] |= 1 << (at % 64)
+	if lengths := x.heads[head]; !slices.Contains(lengths, len(prefix)) {
+		x.heads[head] = append(lengths, len(prefix))
+		slices.SortFunc(x.heads[head], func(a, b int) int { return b - a })
+	}
+	if len(x.same[prefix]) <= maxSame {
+		x.same[prefix] = append(x.same[prefix], v)
+	}
+}
+
+func headOf(text string) uint64 {
+	var head uint64
+	for i := range MinLength {
+		head |= uint64(text[i]) << (8 * i)
+	}
+	return head
+}
+
+func filterOf(head uint64) uint64 { return head * 0x9E3779B97F4A7C15 >> (64 - filterBits) }
+
+// Replace replaces the values in a text by what mask returns.
+func (x *Index) Replace(text string, mask func(v string) string) string {
+	var out strings.Builder
+	done := 0
+	for {
+		v, at := x.find(text, done)
+		if v == "" {
+			break
+		}
+		out.WriteString(text[done:at])
+		out.WriteString(mask(v))
+		done = at + len(v)
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// Has reports whether a value is in a text.
+func (x *Index) Has(text string) bool {
+	v, _ := x.find(text, 0)
+	return v != ""
+}
+
+// find returns the first value in a text at or after begin, and where it is; "" if there is none. The longest of the
+// values that begin at one position counts. If too many have the same prefix, the rest of the text counts as the value.
+func (x *Index) find(text string, begin int) (v string, at int) {
+	if len(x.known) == 0 || len(text)-begin < MinLength {
+		return "", 0
+	}
+	head := headOf(text[begin:]) << 8
+	for i := begin; i+MinLength <= len(text); i++ {
+		head = head>>8&^(0xff<<(8*(MinLength-1))) | uint64(text[i+MinLength-1])<<(8*(MinLength-1))
+		if at := filterOf(head); x.filter[at/64]&(1<<(at%64)) == 0 {
+			continue
+		}
+		if v := x.at(text[i:]); v != "" && (!x.known[v] || isWord(text, i, i+len(v))) {
+			return v, i
+		}
+	}
+	return "", 0
+}
+
+// at returns the longest value with which a text begins.
+func (x *Index) at(text string) string {
+	for _, length := range x.heads[text[:MinLength]] {
+		if length > len(text) {
+			continue
+		}
+		found := ""
+		same := x.same[text[:length]]
+		if len(same) > maxSame {
+			return text
+		}
+		for _, v := range same {
+			if len(v) > len(found) && strings.HasPrefix(text, v) {
+				found = v
+			}
+		}
+		if found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// isWord reports whether no letter and no digit is next to a part of a text.
+func isWord(text string, begin, end int) bool {
+	return !alphanumeric(text, begin-1) && !alphanumeric(text, end)
+}
+
+// alphanumeric reports whether a text has a letter or a digit of ASCII at a place.
+func alphanumeric(text string, at int) bool {
+	if at < 0 || at >= len(text) {
+		return false
+	}
+	r := rune(text[at])
+	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

@@ -5,20 +5,26 @@ package snapshot
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/tidwall/pretty"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
 // releaseRecord returns the captured part of a Helm release record, given as the value of its Secret: the name and the
@@ -244,3 +250,90 @@ func (t *taking) unreadable(name release.Name, why source.Unreadable) string {
 
 // notCaptured is the value of a release record that could not be read.
 const notCaptured = "it could not be read"
+
+// hidden replaces plain hashes in a text.
+func (t *taking) hidden(text string) string {
+	if t.options.Bundles {
+		return text
+	}
+	return contentID.ReplaceAllStringFunc(text, func(id string) string {
+		parts := contentID.FindStringSubmatch(id)
+		out := "s-" + t.masker.Sum("content", parts[1])[:len(parts[1])]
+		if parts[2] != "" {
+			out += ":" + t.masker.Sum("options", parts[2])
+		}
+		return out
+	})
+}
+
+// hiddenSum replaces the checksum of a Content, of which its name is made.
+func (t *taking) hiddenSum(sum string) string {
+	const inName = 61
+	if t.options.Bundles || len(sum) < inName {
+		return sum
+	}
+	return t.masker.Sum("content", sum[:inName])
+}
+
+// hiddenValues replaces the hash of the values in a Secret.
+func (t *taking) hiddenValues(key state.ValuesKey, hash string) string {
+	if hash == "" || t.options.Bundles {
+		return hash
+	}
+	return t.masker.Sum("values "+source.ValuesName(key.Type, key.Namespace, key.Name), hash)
+}
+
+// hideIDs replaces plain hashes in JSON by keyed ones. Equal hashes stay equal, because objects refer to them.
+func (t *taking) hideIDs(raw []byte) []byte {
+	if t.options.Bundles { // who has the data needs no guess, and the names must be those of the data
+		return raw
+	}
+	return contentID.ReplaceAllFunc(raw, func(id []byte) []byte { return []byte(t.hidden(string(id))) })
+}
+
+// contentID matches the name of a Content, and the hash of the options of a deployment after it. Both are plain hashes
+// of data that may be secret: who guesses the data could check the guess.
+var contentID = regexp.MustCompile(`\bs-([0-9a-f]{61})(:[0-9a-f]{64})?\b`)
+
+func put[V any](into *map[string]V, key string, v V) {
+	if *into == nil {
+		*into = map[string]V{}
+	}
+	(*into)[key] = v
+}
+
+// taking is one call of Take.
+type taking struct {
+	source.Source
+	options     Options
+	masker      *secret.Masker
+	fields      fields
+	description source.Description
+	kinds       *source.Kinds
+	found       *audit.Audit
+	named       map[release.Name]bool // the revisions that bundle deployments name
+	valuesFrom  map[string]bool       // the Secrets ("namespace/name") that valuesFrom of bundles names
+	plan        []capture
+	learned     source.Coverage // of the Secrets whose values are known
+	results     source.Unmasked
+	masked      int // objects with values of Secrets
+	manifest    format.Manifest
+	progress    collect.Meter
+}
+
+// Options of a snapshot.
+type Options struct {
+	// Namespace is a workspace that is read too if reading all namespaces is forbidden.
+	Namespace string
+	// Bundles is true if the payloads of bundles are captured too: their files and Helm values.
+	Bundles bool
+	// SameMasks is true if equal values have equal masks in all objects.
+	SameMasks bool
+	// Version is the version of the program.
+	Version string
+	// Renderer and Pause are those of the audit that shows what must be read.
+	Renderer collect.Renderer
+	Pause    func(context.Context) error
+	// Progress receives the progress; nil if it is not needed.
+	Progress func(collect.Progress)
+}

@@ -3,13 +3,19 @@
 package state
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -175,4 +181,186 @@ func (c *Cluster) Secrets() [][]byte {
 		}
 	}
 	return out
+}
+
+// ClusterNamespace is a namespace that Fleet made for the BundleDeployments of a Cluster, and that is not being
+// deleted.
+type ClusterNamespace struct {
+	// Workspace and Cluster are the namespace and the name of the Cluster.
+	Workspace, Cluster string
+	// Created is zero if it is not known.
+	Created time.Time
+}
+
+// Agents is what the controller uses to import the agents of Clusters.
+type Agents struct {
+	// ControllerNamespace is the namespace of fleet-controller; empty if it is not known.
+	ControllerNamespace string
+	// Configs are the ConfigMaps fleet-controller by namespace. ConfigFailure is the reason if not all of them were
+	// read.
+	Configs       map[string]ControllerConfig
+	ConfigFailure *source.Failure
+	// KubeConfigs are the kubeconfig Secrets that Clusters name.
+	KubeConfigs map[types.NamespacedName]agentconfig.KubeConfig
+}
+
+// ControllerConfig is a ConfigMap fleet-controller. Its configuration is nil if it could not be decoded.
+type ControllerConfig struct {
+	*agentconfig.Config
+	// Version is the annotation with the version for which it was written.
+	Version string
+}
+
+// AddControllerConfig adds a ConfigMap fleet-controller, given as JSON.
+func (a *Agents) AddControllerConfig(raw []byte) error {
+	var m struct {
+		object.Meta
+		Data map[string]string `json:"data"`
+	}
+	if err := object.Into(raw, &m); err != nil {
+		return err
+	}
+	c, err := agentconfig.ReadConfig(m.Data[agentconfig.ConfigKey])
+	version := m.Metadata.Annotations[agentconfig.VersionAnnotation]
+	put(&a.Configs, m.Metadata.Namespace, ControllerConfig{Config: c, Version: version})
+	return err
+}
+
+// AddKubeConfig adds what is kept of a kubeconfig Secret.
+func (a *Agents) AddKubeConfig(key types.NamespacedName, k agentconfig.KubeConfig) {
+	put(&a.KubeConfigs, key, k)
+}
+
+// onlyOneConfig reports whether the cluster has one ConfigMap fleet-controller.
+func (a *Agents) onlyOneConfig() bool { return len(a.Configs) == 1 && a.ConfigFailure == nil }
+
+// Config returns the configuration of the controller. If it is not known, the reason is not empty.
+func (a *Agents) Config() (c ControllerConfig, unread string) {
+	c, ok := a.Configs[a.ControllerNamespace]
+	if !ok && a.ControllerNamespace == "" && a.onlyOneConfig() {
+		for _, c = range a.Configs {
+			ok = true
+		}
+	}
+	switch {
+	case !ok && len(a.Configs) > 1:
+		return c, "there are several ConfigMaps fleet-controller"
+	case ok && c.Config == nil:
+		return c, "it could not be decoded"
+	case ok:
+		return c, ""
+	case a.ConfigFailure != nil:
+		return c, string(a.ConfigFailure.Reason)
+	}
+	return c, "there is no ConfigMap fleet-controller"
+}
+
+// KubeConfigKey identifies the kubeconfig Secret of a Cluster. It has no name if the Cluster names none.
+func KubeConfigKey(c *v1alpha1.Cluster) types.NamespacedName {
+	return types.NamespacedName{Namespace: agentconfig.SecretNamespace(c), Name: c.Spec.KubeConfigSecret}
+}
+
+// maxKept limits the total size, in bytes, of the release records in memory.
+const maxKept = 512 << 20
+
+var errKept = errors.New("the release records exceed 512 MiB in total, " +
+	"and this is one of those with the highest ratio of unpacked to stored size")
+
+// budget limits the memory of the release records. Beyond the limit, it drops the objects of the records with the
+// highest ratio of unpacked to stored size: a record that was made to fill memory has a ratio of a thousand, one of
+// Helm has ten. The choice does not depend on the order of the records.
+type budget struct {
+	limit int // 0 stands for maxKept
+	kept  int
+	// order has the records that keep their objects, the densest last. worst is the least dense record that lost them.
+	order []*Record
+	worst *Record
+}
+
+// size returns the approximate size of the record in memory, in bytes.
+func (r *Record) size() int {
+	const perObject, perHook = 256, 64
+	n := 0
+	for _, o := range slices.Concat(r.Objects, r.Secrets) {
+		n += perObject + len(o.Raw)
+	}
+	for _, h := range r.Hooks {
+		n += perHook + len(h.Kind) + len(h.Name)
+	}
+	return n
+}
+
+// byDensity orders records by the ratio of unpacked to stored size, then by name.
+func byDensity(a, b *Record) int {
+	return cmp.Or(cmp.Compare(a.kept*max(b.packed, 1), b.kept*max(a.packed, 1)), cmp.Compare(a.String(), b.String()))
+}
+
+// add counts a record.
+func (b *budget) add(r *Record) {
+	r.kept = r.size()
+	if r.kept == 0 {
+		return
+	}
+	if b.worst != nil && byDensity(r, b.worst) > 0 {
+		r.drop(errKept)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(b.order, r, byDensity)
+	b.order = slices.Insert(b.order, at, r)
+	b.kept += r.kept
+	for b.kept > cmp.Or(b.limit, maxKept) {
+		last := len(b.order) - 1
+		b.worst = b.order[last]
+		b.order = slices.Delete(b.order, last, last+1)
+		b.kept -= b.worst.kept
+		b.worst.drop(errKept)
+	}
+}
+
+// OverBudget makes the record one whose manifest may not be read, because too much would be read together with it.
+func (r *Record) OverBudget(why error) { r.drop(why) }
+
+// drop removes the objects and hooks of a record.
+func (r *Record) drop(why error) {
+	r.Objects, r.Secrets, r.Hooks, r.ManifestError, r.OverBound = nil, nil, nil, why, why.Error()
+}
+
+// Record is a Helm release record. For a release that is not Fleet's, only the identity is read.
+type Record struct {
+	release.Record
+	// Objects are those of the manifest, with their JSON; nil if the manifest was not needed or could not be read.
+	Objects []release.Object
+	// Secrets are the Secrets of the manifest that are not among Objects.
+	Secrets []release.Object
+	// Skipped is true if the manifest was not read because it was not needed.
+	Skipped bool
+	// ManifestError is the reason why the manifest could not be read.
+	ManifestError error
+	// Damaged is the reason why the record could not be decoded; then only its name is known.
+	Damaged string
+	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but
+	// it is not read.
+	OverBound string
+	// Dense is true if the manifest was not read, because the record costs much more than its stored size.
+	Dense bool
+	// packed is the size of the record in the cluster, kept about its size in memory, in bytes.
+	packed, kept int
+}
+
+// Identity returns a copy of the record without its objects and hooks.
+func (r *Record) Identity() *Record {
+	out := &Record{Record: r.Record, Damaged: r.Damaged, OverBound: r.OverBound}
+	out.Hooks = nil
+	return out
+}
+
+// Unreadable makes the record one that could not be read, for the reasons that were found before its values were
+// masked. A manifest that is not needed need not be readable.
+func (r *Record) Unreadable(damaged, manifest, limit string) {
+	switch {
+	case damaged != "":
+		*r = Record{Record: release.Record{Name: r.Name}, Damaged: damaged, OverBound: limit, packed: r.packed}
+	case manifest != "" && !r.Skipped:
+		r.Objects, r.Secrets, r.ManifestError, r.OverBound = nil, nil, errors.New(manifest), limit
+	}
 }

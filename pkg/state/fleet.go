@@ -9,7 +9,10 @@ import (
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -125,4 +128,136 @@ func (f *Fleet) ContentIDs() map[string][]*v1alpha1.BundleDeployment {
 		}
 	}
 	return out
+}
+
+// RecordsAlone reports whether there is a record of Fleet, or one that could not be read, of a release that none of
+// these BundleDeployments names.
+func (c *Cluster) RecordsAlone(f *Fleet) bool {
+	named := map[string]bool{}
+	for _, bd := range f.BundleDeployments {
+		if n, err := release.ParseName(bd.Status.Release); err == nil {
+			named[n.Release()] = true
+		}
+	}
+	for n := range c.Records {
+		if !named[n.Release()] {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedsNamespaces reports whether the targets of a bundle depend on the labels of Namespaces.
+func (f *Fleet) NeedsNamespaces() bool {
+	return len(targeting.NamespaceSelectors(f.Mappings, f.Bundles)) > 0
+}
+
+// Workspaces returns the namespaces with Clusters.
+func (f *Fleet) Workspaces() map[string]bool {
+	out := map[string]bool{}
+	for _, c := range f.Clusters {
+		out[c.Namespace] = true
+	}
+	return out
+}
+
+// Targeting prepares the computation of the clusters that bundles target.
+func (f *Fleet) Targeting() *targeting.Fleet {
+	return targeting.New(targeting.Input{Clusters: f.Clusters, Groups: f.ClusterGroups, Mappings: f.Mappings,
+		Namespaces: f.NamespaceLabels, Version: f.ControllerVersion, Read: f.Read})
+}
+
+// Kinds are Fleet's kinds that are read, except for those in OtherKinds. It is the only table of them.
+var Kinds = []Kind{
+	kind(BundleDeployment, "bundledeployments",
+		func(f *Fleet) *[]*v1alpha1.BundleDeployment { return &f.BundleDeployments }, "bd"),
+	kind(Bundle, "bundles", func(f *Fleet) *[]*v1alpha1.Bundle { return &f.Bundles }),
+	kind(GitRepo, "gitrepos", func(f *Fleet) *[]*v1alpha1.GitRepo { return &f.GitRepos }),
+	kind(HelmOp, "helmops", func(f *Fleet) *[]*v1alpha1.HelmOp { return &f.HelmOps }),
+	kind(ClusterKind, "clusters", func(f *Fleet) *[]*v1alpha1.Cluster { return &f.Clusters }),
+	kind(ClusterGroup, "clustergroups", func(f *Fleet) *[]*v1alpha1.ClusterGroup { return &f.ClusterGroups }),
+}
+
+// Kind is one of Fleet's kinds.
+type Kind struct {
+	Name string // "GitRepo"
+	// Resource is the plural name in the API's paths, ShortNames are other names that kubectl accepts.
+	Resource   string
+	ShortNames []string
+
+	// Add adds an object of the kind, given as JSON. It keeps nothing of raw.
+	Add func(f *Fleet, raw []byte) error
+	// Of returns the objects of the kind.
+	Of func(f *Fleet) []v1alpha1.Object
+}
+
+func kind[T any, P interface {
+	*T
+	v1alpha1.Object
+}](name, resource string, objects func(*Fleet) *[]P, short ...string) Kind {
+	return Kind{
+		Name: name, Resource: resource, ShortNames: short,
+		Add: func(f *Fleet, raw []byte) error {
+			o := P(new(T))
+			if err := object.Into(raw, o); err != nil {
+				return err
+			}
+			if bd, ok := any(o).(*v1alpha1.BundleDeployment); ok {
+				fleet.Trim(&bd.Status)
+			}
+			list := objects(f)
+			*list = append(*list, o)
+			return nil
+		},
+		Of: func(f *Fleet) []v1alpha1.Object {
+			var out []v1alpha1.Object
+			for _, o := range *objects(f) {
+				out = append(out, o)
+			}
+			return out
+		},
+	}
+}
+
+// features are the kinds whose objects the controller ignores unless their feature is switched on.
+var features = []Kind{
+	kind(Schedule, "schedules", func(f *Fleet) *[]*v1alpha1.Schedule { return &f.Schedules }),
+	kind(ImageScan, "imagescans", func(f *Fleet) *[]*v1alpha1.ImageScan { return &f.ImageScans }),
+}
+
+// Subjects are the kinds of the objects that can be asked about, with or without bundle deployments.
+var Subjects = slices.Concat(Kinds, features)
+
+// OtherKinds are Fleet's kinds that are read, and for which the report has no row.
+var OtherKinds = append([]Kind{
+	otherKind(BundleNamespaceMapping, func(f *Fleet) *[]*v1alpha1.BundleNamespaceMapping { return &f.Mappings }),
+	otherKind(ClusterRegistration, func(f *Fleet) *[]*v1alpha1.ClusterRegistration { return &f.Registrations }),
+}, features...)
+
+func otherKind[T any](name string, objects func(*Fleet) *[]*T) Kind {
+	return Kind{Name: name, Add: func(f *Fleet, raw []byte) error {
+		o := new(T)
+		if err := object.Into(raw, o); err != nil {
+			return err
+		}
+		*objects(f) = append(*objects(f), o)
+		return nil
+	}}
+}
+
+// Deleting returns Fleet's objects that are being deleted, by kind, in the order in which they were read.
+func (f *Fleet) Deleting() []Deleting {
+	var out []Deleting
+	for _, kind := range Kinds {
+		if kind.Name == ClusterGroup {
+			continue // it has no finalizer
+		}
+		for _, o := range kind.Of(f) {
+			if at := o.GetDeletionTimestamp(); at != nil {
+				out = append(out, Deleting{kind.Name, o.GetNamespace(), o.GetName(), at.Time, o.GetFinalizers(),
+					o.GetLabels()[fleet.ShardLabel]})
+			}
+		}
+	}
+	return append(out, f.Contents.Deleting...)
 }

@@ -4,9 +4,14 @@ package state
 
 import (
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
@@ -114,4 +119,118 @@ func namesParent(labels map[string]string, kind string) bool {
 		return labels[fleet.HelmOpLabel] != "" && labels[fleet.RepoLabel] == ""
 	}
 	return false
+}
+
+// LimitCoverage limits the coverage of each kind that was captured in one namespace alone, although other objects of
+// Fleet count objects of the kind in other namespaces. A List in one namespace can be that of kubectl get -n, and does
+// not show whether it is.
+func (f *Fleet) LimitCoverage() {
+	counted := f.countedIn()
+	for _, k := range Kinds {
+		only, ok := onlyNamespace(k.Of(f))
+		if !ok || !f.Coverage[k.Name].Whole() {
+			continue
+		}
+		delete(counted[k.Name], only)
+		if len(counted[k.Name]) > 0 {
+			f.Coverage[k.Name] = source.CoveredIn([]string{only}, source.Failure{Reason: source.NotInSnapshot,
+				Detail: "only those of namespace " + only + " were captured, and other objects count more of them"})
+		}
+	}
+}
+
+// onlyNamespace returns the namespace of all objects; ok is false if they are in several, or if there are none.
+func onlyNamespace[T interface{ GetNamespace() string }](objects []T) (namespace string, ok bool) {
+	for i, o := range objects {
+		if i > 0 && o.GetNamespace() != namespace {
+			return "", false
+		}
+		namespace = o.GetNamespace()
+	}
+	return namespace, namespace != ""
+}
+
+// countedIn returns, by kind, the namespaces in which the statuses of other objects count at least one object of the
+// kind.
+func (f *Fleet) countedIn() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	add := func(kind, namespace string, n int) {
+		if out[kind] == nil {
+			out[kind] = map[string]bool{}
+		}
+		if n > 0 && namespace != "" {
+			out[kind][namespace] = true
+		}
+	}
+	mapped := map[string]bool{} // the namespaces whose Bundles can have Clusters in other ones
+	for _, m := range f.Mappings {
+		mapped[m.Namespace] = true
+	}
+	for _, c := range f.Clusters {
+		add(BundleDeployment, c.Status.Namespace, c.Status.Summary.DesiredReady)
+		if len(mapped) == 0 {
+			add(GitRepo, c.Namespace, ptr.Deref(c.Status.DesiredReadyGitRepos, 0))
+			add(HelmOp, c.Namespace, ptr.Deref(c.Status.DesiredReadyHelmOps, 0))
+		}
+	}
+	for _, b := range f.Bundles {
+		if !mapped[b.Namespace] {
+			add(ClusterKind, b.Namespace, b.Status.Summary.DesiredReady)
+		}
+	}
+	for _, g := range f.GitRepos {
+		add(Bundle, g.Namespace, g.Status.Summary.DesiredReady)
+	}
+	for _, h := range f.HelmOps {
+		add(Bundle, h.Namespace, h.Status.Summary.DesiredReady)
+	}
+	return out
+}
+
+// Affected are the live objects of one cluster that a deletion affects.
+type Affected struct {
+	// CustomResources are the numbers of objects of kinds that deleted CustomResourceDefinitions define. A kind that
+	// could not be counted is absent.
+	CustomResources map[schema.GroupKind]int
+	// Claims are the PersistentVolumeClaims of the namespaces that may lose some.
+	Claims         []VolumeClaim
+	ClaimsCoverage source.Coverage
+	// ReclaimPolicies are those of PersistentVolumes, by name. A volume that could not be read is absent.
+	ReclaimPolicies map[string]string
+	// Live are the releases ("namespace/name") of the live objects among those that are deleted, according to their
+	// annotations; empty without one.
+	Live map[object.Key]string
+	// LiveCoverage reports, by kind, which of them were read.
+	LiveCoverage map[schema.GroupKind]source.Coverage
+}
+
+// VolumeClaim is a PersistentVolumeClaim with the name of its PersistentVolume, which is empty if it is not bound.
+type VolumeClaim struct{ Namespace, Name, Volume string }
+
+// OfTemplate reports whether the claim is made from a template of a StatefulSet: its name is
+// TEMPLATE-STATEFULSET-NUMBER.
+func (c *VolumeClaim) OfTemplate(template, set string) bool {
+	number, ok := strings.CutPrefix(c.Name, template+"-"+set+"-")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// Absent reports whether an object was looked for and does not exist.
+func (a *Affected) Absent(ref object.Ref) bool {
+	if a == nil {
+		return false
+	}
+	if _, exists := a.Live[ref.Key()]; exists {
+		return false
+	}
+	_, read := a.LiveCoverage[ref.Key().GroupKind()].Of(ref.Namespace)
+	return read
+}
+
+// Reported are the objects that the status of a BundleDeployment lists. Its agent owns them.
+type Reported struct {
+	// Objects is the number of entries, Listed those of kinds whose deletion loses more than the object.
+	Objects int
+	Listed  []v1alpha1.ObjectKey
+	// Truncated is true if the status says that its lists are not complete.
+	Truncated bool
 }

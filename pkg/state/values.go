@@ -3,12 +3,15 @@
 package state
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -146,4 +149,95 @@ func parseTime(text string) time.Time {
 		return time.Time{}
 	}
 	return t
+}
+
+// Deleting is one of Fleet's objects that is being deleted.
+type Deleting struct {
+	Kind, Namespace, Name string
+	Since                 time.Time
+	Finalizers            []string
+	// Shard names the controllers that process the object; empty for those without a shard.
+	Shard string
+}
+
+// sharded returns the Deployment of a controller for a shard.
+func sharded(name, shard string) string { return name + "-shard-" + shard }
+
+// RemoverOf returns the Deployment in Fleet's system namespace that removes a finalizer of an object; empty if it is
+// not one of Fleet.
+func (d *Deleting) RemoverOf(finalizer string) string {
+	name := d.removerOf(finalizer)
+	if name == "" || d.Shard == "" {
+		return name
+	}
+	return sharded(name, d.Shard)
+}
+
+func (d *Deleting) removerOf(finalizer string) string {
+	switch finalizer {
+	case "fleet.cattle.io/gitrepo-finalizer":
+		return fleet.GitJobName
+	case "fleet.cattle.io/helmop-finalizer":
+		return fleet.HelmOpsName
+	case "fleet.cattle.io/bundle-finalizer", "fleet.cattle.io/bundle-deployment-finalizer",
+		"fleet.cattle.io/cluster-finalizer":
+		return fleet.ControllerName
+	}
+	if d.Kind == Content { // up to 0.14.0, it has one for each BundleDeployment
+		return fleet.ControllerName
+	}
+	return ""
+}
+
+// The names of the kinds.
+const (
+	BundleDeployment = "BundleDeployment"
+	Bundle           = "Bundle"
+	GitRepo          = "GitRepo"
+	HelmOp           = "HelmOp"
+	ClusterKind      = "Cluster"
+	ClusterGroup     = "ClusterGroup"
+)
+
+// The names of two kinds on which only the targets of bundles depend. They are not in Kinds: the report has no row for
+// them.
+const (
+	BundleNamespaceMapping = targeting.KindMapping
+	Namespace              = targeting.KindNamespace
+)
+
+// The names of kinds that only findings need. They are not in Kinds: no bundle deployment belongs to them.
+const (
+	Schedule            = "Schedule"
+	ImageScan           = "ImageScan"
+	ClusterRegistration = "ClusterRegistration"
+)
+
+// Content is the kind of the objects with the manifests of bundles. They are not in Kinds: only their names are read.
+const Content = "Content"
+
+// Contents is what is known of the objects with the manifests of bundles.
+type Contents struct {
+	// Missing are the names of those that BundleDeployments need and that do not exist. It is empty if not all could be
+	// read.
+	Missing map[string]bool
+	// Deleting are those that are being deleted.
+	Deleting []Deleting
+	Coverage source.Coverage
+}
+
+// contentName is the form of the name of every Content (docs/fleet-behavior.md, 2.1).
+var contentName = regexp.MustCompile(`^s-[0-9a-f]{61}$`)
+
+// ContentID returns the name of the Content that a BundleDeployment needs; empty if it needs none: its contents are in
+// an OCI registry, the agent downloads a chart, or it is being deleted. Source: docs/fleet-behavior.md, 2.2 and 2.3.
+func ContentID(bd *v1alpha1.BundleDeployment) string {
+	if bd.Spec.OCIContents || len(bd.Spec.HelmChartOptions) > 0 || bd.DeletionTimestamp != nil {
+		return ""
+	}
+	id, _, ok := strings.Cut(bd.Spec.DeploymentID, ":")
+	if !ok || !contentName.MatchString(id) {
+		return ""
+	}
+	return id
 }

@@ -10,8 +10,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -187,4 +190,110 @@ func waitsTooLong(resp *http.Response) error {
 		return &WaitError{http.StatusText(resp.StatusCode), wait}
 	}
 	return nil
+}
+
+// RedirectError means that a server redirected a request, and that the redirect was not followed.
+type RedirectError struct {
+	Method string
+	// From and To are scheme, host and port. To is empty if the answer has no valid address.
+	From, To string
+}
+
+// Error implements error.
+func (e *RedirectError) Error() string {
+	to := "to an invalid address"
+	if e.To != "" {
+		to = fmt.Sprintf("to %q", e.To)
+	}
+	return fmt.Sprintf("%s redirects this %s request %s, and the redirect is not followed; check the server address "+
+		"in the kubeconfig (--server) and the "+
+		"proxy", e.From, e.Method, to)
+}
+
+// redirects are the status codes that net/http follows.
+var redirects = map[int]bool{http.StatusMovedPermanently: true, http.StatusFound: true, http.StatusSeeOther: true,
+	http.StatusTemporaryRedirect: true, http.StatusPermanentRedirect: true}
+
+// refuseRedirect returns an error for a redirect to another server or scheme. It refuses each redirect of a request
+// that writes, because net/http would send the body again or change the request to a read.
+func refuseRedirect(req *http.Request, resp *http.Response) error {
+	location := resp.Header.Get("Location")
+	if !redirects[resp.StatusCode] || location == "" {
+		return nil
+	}
+	e := &RedirectError{Method: req.Method, From: origin(req.URL)}
+	to, err := req.URL.Parse(location)
+	if err != nil {
+		return e
+	}
+	e.To = origin(to)
+	if e.To == e.From && (req.Method == http.MethodGet || req.Method == http.MethodHead) {
+		return nil
+	}
+	return e
+}
+
+// ports are the default ports of schemes.
+var ports = map[string]string{"http": "80", "https": "443"}
+
+// origin is the scheme, host and port of an address, without user, path and query.
+func origin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = ports[scheme]
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// interruptible is the outermost transport of a client. It returns when the context of the request ends, even if an
+// inner transport blocks. client-go runs credential plugins in RoundTrip without the context.
+type interruptible struct{ next http.RoundTripper }
+
+// WrappedRoundTripper implements client-go's RoundTripperWrapper.
+func (i *interruptible) WrappedRoundTripper() http.RoundTripper { return i.next }
+
+// answer is the result of RoundTrip.
+type answer struct {
+	resp *http.Response
+	err  error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (i *interruptible) RoundTrip(req *http.Request) (*http.Response, error) {
+	answers := make(chan answer)
+	go func() {
+		resp, err := i.next.RoundTrip(req)
+		select {
+		case answers <- answer{resp, err}:
+		case <-req.Context().Done():
+			if err == nil {
+				_ = resp.Body.Close() // the caller has returned
+			}
+		}
+	}()
+	select {
+	case a := <-answers:
+		return a.resp, a.err
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+}
+
+// ReadOnly returns a transport that sends only GET requests.
+func ReadOnly(next http.RoundTripper) http.RoundTripper { return readOnly{next} }
+
+type readOnly struct{ next http.RoundTripper }
+
+// WrappedRoundTripper implements client-go's RoundTripperWrapper.
+func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// RoundTrip implements http.RoundTripper.
+func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet {
+		return r.next.RoundTrip(req)
+	}
+	if req.Body != nil {
+		_ = req.Body.Close() // as http.RoundTripper requires
+	}
+	return nil, fmt.Errorf("%s %s is not sent: the program may only read", req.Method, req.URL.Path)
 }

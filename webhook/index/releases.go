@@ -5,7 +5,9 @@ package index
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,10 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 )
@@ -235,3 +240,153 @@ func (w *releaseWatch) Replace(list []any, _ string) error {
 
 // Resync implements cache.ReflectorStore. The index needs no resync.
 func (w *releaseWatch) Resync() error { return nil }
+
+// Namespaces keeps the labels of fleetdoctor.io and its subdomains of all namespaces current. It watches only metadata.
+type Namespaces struct {
+	reflector *cache.Reflector
+	log       logr.Logger
+	store     *namespaceStore
+}
+
+// NewNamespaces makes a Namespaces. It makes no request.
+func NewNamespaces(client metadata.Interface, log logr.Logger) *Namespaces {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(reduceNamespace))
+	n := &Namespaces{log: log, store: &namespaceStore{Store: store}}
+	namespaces := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return namespaces.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := namespaces.Watch(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return n.store.state.wrap(w, o, func(e watch.Event) watch.Event { return e }), nil
+		},
+	}, client)
+	n.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, n.store,
+		cache.ReflectorOptions{Logger: &log, Name: "namespaces", TypeDescription: "namespaces", Backoff: newBackoff()})
+	return n
+}
+
+// Start watches until ctx is done, and returns nil. It is called once.
+func (n *Namespaces) Start(ctx context.Context) error {
+	n.reflector.RunWithContext(klog.NewContext(ctx, n.log))
+	return nil
+}
+
+// Synced reports whether all namespaces were read once. It stays true while the API server cannot be reached.
+func (n *Namespaces) Synced() bool { return n.store.synced.Load() }
+
+// Live reports whether changes are received as they happen. If not, a label may have changed.
+func (n *Namespaces) Live() bool { return n.store.state.live() }
+
+// Labels returns the labels of a namespace of fleetdoctor.io and its subdomains; nil if it has none or does not exist.
+// Callers must not change the map.
+func (n *Namespaces) Labels(name string) map[string]string {
+	stored, _, err := n.store.GetByKey(name)
+	if m, ok := stored.(*metav1.PartialObjectMetadata); ok && err == nil {
+		return m.Labels
+	}
+	return nil
+}
+
+// namespaceStore is the store of the reflector. It records that a list is complete.
+type namespaceStore struct {
+	cache.Store
+	state  watchState
+	synced atomic.Bool
+}
+
+// Replace implements cache.Store.
+func (s *namespaceStore) Replace(list []any, version string) error {
+	if err := s.Store.Replace(list, version); err != nil {
+		return err
+	}
+	s.state.listed() // before synced: a caller of Synced may call Live next
+	s.synced.Store(true)
+	return nil
+}
+
+// Transformer implements cache.TransformingStore: the reflector reduces a list while it receives it.
+func (s *namespaceStore) Transformer() cache.TransformFunc { return reduceNamespace }
+
+// reduceNamespace keeps the name and the labels of fleetdoctor. Most of the metadata is managedFields.
+func reduceNamespace(obj any) (any, error) {
+	m, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil, fmt.Errorf("storing a namespace: unexpected type %T", obj)
+	}
+	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+	for k, v := range m.Labels {
+		domain, _, _ := strings.Cut(k, "/")
+		if domain == "fleetdoctor.io" || strings.HasSuffix(domain, ".fleetdoctor.io") {
+			metav1.SetMetaDataLabel(&out.ObjectMeta, k, v)
+		}
+	}
+	return out, nil
+}
+
+// newBackoff is the wait of a reflector before its next request after a failure. The default of client-go grows to a
+// minute, and the index would stay old for that long after the API server came back.
+func newBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
+}
+
+// watchState is the state of a reflector's watch: whether changes are received as they happen.
+type watchState struct{ current atomic.Pointer[mappedWatch] }
+
+// mappedWatch maps the events of a watch. Unlike output.Filter it ends when it is stopped, also while it has an event
+// that nobody receives.
+type mappedWatch struct {
+	*watch.ProxyWatcher
+	// complete is true if the state before the first change is known.
+	complete atomic.Bool
+}
+
+// live reports whether a watch is open, and the list before it is complete. client-go's pings discover a connection
+// that hangs, within 45 seconds.
+func (s *watchState) live() bool {
+	w := s.current.Load()
+	return w != nil && w.complete.Load()
+}
+
+// mapping maps an event of a watch.
+type mapping func(watch.Event) watch.Event
+
+// wrap returns a watch with the events of the source, mapped by f. The source was opened with the options.
+func (s *watchState) wrap(source watch.Interface, o metav1.ListOptions, f mapping) watch.Interface {
+	events := make(chan watch.Event)
+	w := &mappedWatch{ProxyWatcher: watch.NewProxyWatcher(events)}
+	w.complete.Store(!ptr.Deref(o.SendInitialEvents, false)) // otherwise it starts with a list
+	s.current.Store(w)
+	go func() {
+		defer s.current.CompareAndSwap(w, nil) // unless the next watch is open already
+		defer close(events)
+		defer source.Stop()
+		for {
+			select {
+			case e, ok := <-source.ResultChan():
+				if !ok {
+					return
+				}
+				select {
+				case events <- f(e):
+				case <-w.StopChan():
+					return
+				}
+			case <-w.StopChan():
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// listed reports that a list is complete. If a watch began with the list, its changes follow.
+func (s *watchState) listed() {
+	if w := s.current.Load(); w != nil {
+		w.complete.Store(true)
+	}
+}

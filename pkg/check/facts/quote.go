@@ -6,9 +6,18 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -146,3 +155,189 @@ func (f *Facts) SecretsOf(d *directory.Deployment) []secret.Place {
 func ownSecrets(s *v1alpha1.BundleDeploymentSpec) bool {
 	return s.ValuesHash != "" || s.OCIContents || len(s.HelmChartOptions) > 0
 }
+
+// Refusal is a condition with which a controller of Fleet states that it does not process an object.
+type Refusal struct {
+	// Condition is its type: "Accepted".
+	Condition string
+	// What is the end of a sentence about the object: "is not accepted".
+	What string
+	// Since is when the condition changed; zero if Fleet did not write it.
+	Since time.Time
+}
+
+// refusals are the conditions that state an error, by the kind of the object. The first one that does is the cause of
+// the others. failing has the status of each. Source: docs/fleet-behavior.md, 4.12.
+var refusals = map[string][]Refusal{
+	state.GitRepo: {
+		{Condition: "Accepted", What: "is not accepted"},
+		{Condition: "GitPolling", What: "cannot be polled"},
+		{Condition: Stalled, What: "has a Job that failed"},
+	},
+	state.HelmOp: {
+		{Condition: "Accepted", What: "is not accepted"},
+		{Condition: "Polled", What: "cannot be polled"},
+	},
+	state.ClusterKind: {
+		{Condition: "Processed", What: "cannot be processed"},
+		{Condition: "Imported", What: "has no agent, because its import failed"},
+	},
+	state.ClusterGroup: {{Condition: "Processed", What: "cannot be processed"}},
+}
+
+// The gitJobStatus of a GitRepo while a Job runs, and after one that failed or succeeded.
+const (
+	JobInProgress = "InProgress"
+	JobFailed     = "Failed"
+	JobSucceeded  = "Current"
+)
+
+// Refusals returns why a controller of Fleet does not process an object, the cause first. It is empty if no condition
+// states an error. Fleet writes no time into some conditions, and repeats some messages.
+func Refusals(o v1alpha1.Object) []Refusal {
+	if Deleting(o) {
+		return nil
+	}
+	kind := RefTo(o).Kind
+	var out []Refusal
+	var said []string
+	for _, r := range refusals[kind] {
+		c := ConditionOf(ConditionsOf(o), r.Condition)
+		repeated := c.Message != "" && slices.Contains(said, c.Message)
+		if repeated || !states(o, c, r.Condition) {
+			continue
+		}
+		said = append(said, c.Message)
+		r.Since = Parsed(c.LastUpdateTime)
+		out = append(out, r)
+	}
+	return out
+}
+
+// Stalled is the condition of a GitRepo that has the error of its Job.
+const Stalled = "Stalled"
+
+// states reports whether a condition states an error that has not passed. Fleet clears the errors of polls only with
+// the next poll, and the condition Stalled only with the next Job. Without polls, the error of one is believed if no
+// commit was ever read.
+func states(o v1alpha1.Object, c v1alpha1.Condition, kind string) bool {
+	failed := c.Status == failing[kind]
+	switch o := o.(type) {
+	case *v1alpha1.GitRepo:
+		switch kind {
+		case Stalled:
+			return o.Status.GitJobStatus == JobFailed
+		case "GitPolling":
+			neverRead := o.Status.Commit == "" && o.Status.GitJobStatus != JobSucceeded
+			return failed && (neverRead || !o.Spec.DisablePolling)
+		}
+	case *v1alpha1.HelmOp:
+		if kind == "Polled" {
+			return failed && polls(o)
+		}
+	case *v1alpha1.Cluster: // an agent that reports was installed by another import, or in another way
+		if kind == "Imported" {
+			return failed && o.Status.Agent.LastSeen == ""
+		}
+	}
+	return failed
+}
+
+// polls reports whether Fleet polls the repository of a HelmOp: it does for a range of versions.
+func polls(h *v1alpha1.HelmOp) bool {
+	chart := h.Spec.Helm
+	interval, err := time.ParseDuration(h.Spec.PollingInterval)
+	if err != nil || interval == 0 || strings.HasSuffix(strings.ToLower(chart.Chart), ".tgz") {
+		return false
+	}
+	_, err = semver.StrictNewVersion(chart.Version)
+	return err != nil
+}
+
+// LeftOver reports whether the targets of its bundle do not expect a bundle deployment; certain is false if that is not
+// known, or if Fleet may still have to delete it.
+func (f *Facts) LeftOver(d *evaluate.BundleDeployment) (left, certain bool) {
+	b, c := f.Bundle(d.Bundle), f.ClusterIn(d.Namespace)
+	if b == nil || c == nil || d.BD == nil {
+		return false, false
+	}
+	// Fleet writes no bundle without targets, so a capture may have left them out.
+	if Deleting(d.BD) || d.Name != b.Name || len(b.Spec.Targets) == 0 {
+		return false, false
+	}
+	switch r, ok := f.Targets(b).On(c.Namespace, c.Name); {
+	case !ok || r.Outcome == targeting.Unknown:
+		return false, false
+	case r.Outcome != targeting.Excluded:
+		return false, true
+	}
+	if Deleting(b) || Deleting(c) {
+		return true, false
+	}
+	return true, Observed(b) && !f.Young(d.BD)
+}
+
+// Pauses returns what pauses a bundle deployment: its GitRepo, its Bundle or its Cluster; ok is false if none of them
+// that were read does.
+func (f *Facts) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
+	if b := f.Bundle(d.Bundle); b != nil && b.Spec.Paused {
+		for _, g := range f.Result.Desired.GitRepos {
+			if g.Spec.Paused && g.Namespace == b.Namespace && g.Name == b.Labels[fleet.RepoLabel] {
+				return Ref(state.GitRepo, g.Namespace, g.Name), true
+			}
+		}
+		return Ref(state.Bundle, b.Namespace, b.Name), true
+	}
+	if c := f.ClusterIn(d.Namespace); c != nil && c.Spec.Paused {
+		return Ref(state.ClusterKind, c.Namespace, c.Name), true
+	}
+	return object.Ref{}, false
+}
+
+// Controller is the version of the controller, which writes the Secrets.
+func (f *Facts) Controller() values.Controller {
+	return values.ControllerOf(f.Result.Desired.ControllerVersion)
+}
+
+// ValuesOf returns the state of the values Secret of a BundleDeployment.
+func (f *Facts) ValuesOf(d *directory.Deployment) (values.Facts, values.Result) {
+	of := f.Result.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
+	return of, values.Classify(of, f.Result.Now(), f.Controller())
+}
+
+// LostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment
+// id would install the defaults of the chart.
+func (f *Facts) LostValues(d *evaluate.BundleDeployment) bool {
+	of, _ := f.ValuesOf(&d.Deployment)
+	return of.Secret != nil && of.Secret.Emptied && of.Owner.Current
+}
+
+// BlocksHelm reports whether a pending or uninstalled revision makes Helm refuse every deploy, and the agent does not
+// resolve that by itself (docs/fleet-behavior.md, 1.7).
+func (f *Facts) BlocksHelm(d *directory.Deployment, t directory.RecordProblem) bool {
+	if t.Status == "uninstalled" {
+		return true
+	}
+	if !d.Placed || !pending(t) {
+		return false
+	}
+	if t.Predecessor || f.InProgress(d, t) {
+		return false
+	}
+	agent, known := fleet.ParseVersion(d.AgentVersion)
+	if agent.Minor == 14 {
+		return known && agent.Before(14, 4)
+	}
+	return known && agent.Before(13, 10)
+}
+
+// InProgress reports whether a live cluster has a pending revision that is so young that it is that of a deploy in
+// progress. In a capture it can as well be one that was interrupted, and nobody can read it again.
+func (f *Facts) InProgress(d *directory.Deployment, t directory.RecordProblem) bool {
+	if !pending(t) || t.Since.IsZero() {
+		return false
+	}
+	return f.sourceOf(d.ClusterID).Source.Live() && !f.LongAgo(t.Since)
+}
+
+func pending(t directory.RecordProblem) bool { return strings.HasPrefix(t.Status, "pending-") }

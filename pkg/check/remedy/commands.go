@@ -4,6 +4,8 @@
 package remedy
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
@@ -173,4 +175,119 @@ func (c Commands) ShowOwner(kind, namespace, name string) Remedy {
 // ShowCauses shows the chain of causes for which a bundle is not ready.
 func (c Commands) ShowCauses(d *directory.Deployment) Remedy {
 	return Run(c.Why+" "+c.BundleArgs(d), "shows the chain of causes, and the next step at its end")
+}
+
+// Remedy is one way to proceed after a finding, or an item of a preflight. It has a text, a command, or both.
+type Remedy struct {
+	// Text is a sentence: what to do if there is no command, otherwise the effect of the command.
+	Text string `json:"text,omitempty" text:"redact"`
+	// Command is a command line for a shell. It does not depend on how the program was called. A command of kubectl or
+	// Helm for a snapshot has a placeholder for the context of the captured cluster, which a shell refuses, if
+	// --context did not name the context.
+	Command string `json:"command,omitempty" text:"redact"`
+	// URL is the address of a page that explains the finding, or the rule of the item.
+	URL string `json:"url,omitempty" text:"keep"`
+	// Step is what the verb repair does; none for a remedy that it does not make.
+	Step Step `json:"-" text:"keep"`
+}
+
+// Lines returns the lines that show a remedy: its command and the effect of it, or one sentence. The command is first,
+// because it is the subject of the effect.
+func (r Remedy) Lines() []string {
+	return slices.DeleteFunc([]string{r.Command, r.Text}, func(line string) bool { return line == "" })
+}
+
+// Run is a command with its effect.
+func Run(command, effect string, args ...any) Remedy {
+	return Remedy{Command: command, Text: fmt.Sprintf(effect, args...)}
+}
+
+// Advise is a remedy without a command.
+func Advise(format string, args ...any) Remedy { return Remedy{Text: fmt.Sprintf(format, args...)} }
+
+// With returns the remedy as one that the verb repair makes.
+func (r Remedy) With(s Step) Remedy {
+	r.Step = s
+	return r
+}
+
+// Make is a remedy that only the verb repair makes; the check of the finding adds its command. effect is what the verb
+// does.
+func Make(s Step, effect string) Remedy {
+	return Remedy{Text: effect, Step: s}
+}
+
+// ByHand returns the remedy as one that the verb repair does not make: something else has to be done first.
+func (r Remedy) ByHand() Remedy { return r.With(Step{}) }
+
+// StepKind is what the verb repair does to an object.
+type StepKind string
+
+// The kinds of steps, in the order in which they are made. The verb needs --allow for each that is not adopt, create or
+// restore.
+const (
+	StepUnblock  StepKind = "unblock"  // removes what makes Helm refuse every deploy of a release
+	StepAdopt    StepKind = "adopt"    // writes the ownership metadata
+	StepCreate   StepKind = "create"   // creates a missing object as its release states it
+	StepRestore  StepKind = "restore"  // gives the fields that differ their desired values
+	StepRecreate StepKind = "recreate" // deletes an object, and creates it as its release states it
+	StepRemove   StepKind = "remove"   // deletes what is left over
+	StepResume   StepKind = "resume"   // continues what is paused
+	StepDeploy   StepKind = "deploy"   // makes an agent of Fleet deploy again
+)
+
+// StepKinds are the kinds, in their order.
+func StepKinds() []StepKind {
+	return []StepKind{StepUnblock, StepAdopt, StepCreate, StepRestore, StepRecreate, StepRemove, StepResume, StepDeploy}
+}
+
+// Allowed returns the value of --allow that a kind of step needs; empty if it is allowed by default.
+func (k StepKind) Allowed() string {
+	switch k {
+	case StepUnblock, StepResume, StepDeploy:
+		return "deploy"
+	case StepRecreate:
+		return "recreate"
+	case StepRemove:
+		return "delete"
+	}
+	return ""
+}
+
+// NeverDeleted returns why the verb repair does not delete an object, also if it would be created again; empty if it
+// may.
+func NeverDeleted(r object.Ref) string {
+	switch r.Kind {
+	case "PersistentVolumeClaim", "PersistentVolume":
+		return "it holds data: to delete it is left to you"
+	case "Namespace":
+		return "deleting it deletes all that it contains"
+	case "CustomResourceDefinition":
+		return "deleting it deletes all objects of its kind"
+	}
+	return ""
+}
+
+// Step is a step of the verb repair. The zero value is none.
+type Step struct {
+	Kind StepKind
+	// Object is what the step writes.
+	Object object.Ref
+	// Patch is a JSON merge patch, for resume and deploy; Subresource is what it is for, empty for the object itself.
+	Patch, Subresource string
+	// Downstream is true if Object is on the cluster of the bundle deployment, although it is not one of its objects.
+	Downstream bool
+	// Effect is a consequence that the plan names, as a sentence; empty if there is none beside that of its kind.
+	Effect string
+	// Then is true if another step of the same finding follows.
+	Then bool
+}
+
+// More reports whether further steps of the same finding follow: this one only makes way for another one.
+func (s Step) More() bool {
+	switch s.Kind {
+	case StepUnblock, StepAdopt, StepResume:
+		return true
+	}
+	return s.Then
 }

@@ -3,13 +3,19 @@
 package remedy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
@@ -183,4 +189,175 @@ func (m *Maker) Resume(r object.Ref) Remedy {
 	return Run(m.patch(r, "", change), effect, r.Kind, r.Namespace+"/"+r.Name).
 		With(Step{Kind: StepResume, Object: r, Patch: change,
 			Effect: "the agents deploy all changes that have waited"})
+}
+
+// Maker makes the commands that findings suggest.
+type Maker struct {
+	Facts *facts.Facts
+	// Commands are those of the management cluster, ClusterCommands those of each other cluster that is read.
+	Commands        Commands
+	ClusterCommands map[object.ClusterID]Commands
+}
+
+// On returns the commands for objects on a cluster. They are those of the management cluster if the cluster is not
+// read.
+func (m *Maker) On(c object.ClusterID) Commands {
+	if commands, ok := m.ClusterCommands[c]; ok {
+		return commands
+	}
+	return m.Commands
+}
+
+// ShowRole prints the role that the audit needs. For a snapshot that may lack objects, no role helps: it must be
+// captured again.
+func (m *Maker) ShowRole() Remedy {
+	if m.Facts.Result.Source.Partial() {
+		return Advise("capture the cluster again: kubectl fleetdoctor snapshot writes what an audit reads")
+	}
+	return m.Commands.ShowRole()
+}
+
+// LogsOfAgent shows why an agent does not report. The agent runs on another cluster than this one, unless it was found
+// here.
+func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
+	if a.Heartbeat.State == agentconfig.Never && a.Cluster.Spec.KubeConfigSecret == "" {
+		out := m.Commands.List("clusterregistrations", a.Cluster.Namespace,
+			"lists the registrations of agents: one with the clientID of the Cluster must exist, be of this Cluster, "+
+				"and be granted")
+		out.Command += " -o custom-columns=NAME:.metadata.name,CLIENTID:.spec.clientID,CLUSTER:.status.clusterName," +
+			"GRANTED:.status.granted"
+		return out
+	}
+	namespace := cmp.Or(a.Cluster.Status.Agent.Namespace, a.Cluster.Spec.AgentNamespace, "cattle-fleet-system")
+	if a.Workload == "" {
+		return Advise("read the log of Deployment %s/%s on cluster %s", namespace, fleet.AgentName, a.Cluster.Name)
+	}
+	if a.Stuck.Why != "" && !a.Stuck.Logs {
+		return Run(m.On(a.ClusterID).Kubectl+InNamespace(namespace)+" describe pods -l "+fleet.AgentPods,
+			"shows the state and the events of the pods of the agent")
+	}
+	return Run(m.On(a.ClusterID).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
+		"shows the log of the agent")
+}
+
+// LogsOf shows why a controller of Fleet does not act.
+func (m *Maker) LogsOf(controller string) Remedy {
+	namespace := cmp.Or(m.Facts.Result.Desired.Agents.ControllerNamespace, "cattle-fleet-system")
+	return Run(m.Commands.Kubectl+InNamespace(namespace)+" logs deployment/"+controller,
+		"shows the log of the controller")
+}
+
+// Restore writes what is missing of a bundle, or what differs, as it is in its release record. It returns nothing if
+// the bundle is being removed, or if the record is not confirmed: who wrote it may have written anything.
+func (m *Maker) Restore(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	generated := strings.HasSuffix(o.Name, "-") // it has no name
+	uncertain := d.From != desired.FromRelease || !d.Evidence.Confirmed()
+	if uncertain || generated || m.removing(d) {
+		return nil
+	}
+	isJob := o.Kind == "Job" && object.Group(o.APIVersion) == "batch"
+	switch {
+	case o.State == evaluate.Missing && isJob:
+		return []Remedy{Make(Step{Kind: StepRecreate, Object: o.Ref},
+			"creates the Job again, from the release record; it runs again")}
+	case o.State == evaluate.Missing:
+		return []Remedy{Make(Step{Kind: StepCreate, Object: o.Ref},
+			"creates what is missing of the bundle, from the release record")}
+	case o.Live != nil && len(o.Live.Fixed) > 0:
+		return []Remedy{Make(Step{Kind: StepRecreate, Object: o.Ref},
+			"deletes the object and creates it again, from the release record: fields differ that cannot be changed")}
+	}
+	return []Remedy{Make(Step{Kind: StepRestore, Object: o.Ref},
+		"gives the fields that differ their desired values, from the release record")}
+}
+
+// removing reports whether a bundle deployment is being removed from its cluster, or should be.
+func (m *Maker) removing(d *evaluate.BundleDeployment) bool {
+	if left, _ := m.Facts.LeftOver(d); left {
+		return true
+	}
+	uninstalls := func(p directory.RecordProblem) bool { return p.Status == release.StatusUninstalling }
+	deleted := d.BD != nil && facts.Deleting(d.BD)
+	return deleted || slices.ContainsFunc(d.RecordProblems, uninstalls)
+}
+
+// RestoreOrAccept returns the ways to proceed with a modified object of a bundle.
+func (m *Maker) RestoreOrAccept(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	show := m.Commands.ShowDifferences(&d.Deployment)
+	if d.FromFiles() {
+		return []Remedy{show, m.Commands.Predict(&d.Deployment)}
+	}
+	options := optionsOf(d)
+	revert := Advise("set correctDrift.enabled in %s: Fleet then reverts every change of the bundle's objects "+
+		"on all of its clusters", options)
+	switch {
+	case o.Custom() && dropped(o):
+		revert = Advise("apply the definition of the kind that the bundle needs, if the present one does not have " +
+			"these fields: an API server drops them from a custom resource")
+	case o.Custom():
+		revert = replaces(d)
+	case facts.Corrects(d) != nil:
+		revert = Advise("undo the change where it was made: correctDrift is enabled, and has not reverted it")
+	case correctsLater(d):
+		revert = Advise("make the deploy succeed: correctDrift is enabled, and reverts the change then")
+	}
+	accept := m.Commands.Rules(&d.Deployment,
+		"to accept, commit the live values, or add the rules that this prints to %s: Fleet then ignores these fields",
+		options)
+	if o.ChangedOnWrite() {
+		return []Remedy{show, accept}
+	}
+	if helmOverwrites(o) {
+		return []Remedy{Advise("remove the label %s from the manifest, or set it to %s: Helm writes it at each deploy",
+			fleet.ManagedByLabel, fleet.ManagedByHelm), accept}
+	}
+	restore := m.Restore(d, o)
+	if len(restore) == 0 {
+		restore = []Remedy{show}
+	}
+	return append(restore, revert, accept)
+}
+
+// dropped reports whether all fields that differ are missing, and no manager is recorded for them.
+func dropped(o *evaluate.Object) bool {
+	isThere := func(x evaluate.Difference) bool { return !x.Live.IsZero() || x.Manager != "" }
+	return len(o.Differences) > 0 && !slices.ContainsFunc(o.Differences, isThere)
+}
+
+// correctsLater reports whether correctDrift is enabled, for a deployment that is not applied now.
+func correctsLater(d *evaluate.BundleDeployment) bool {
+	return d.BD != nil && d.BD.Spec.CorrectDrift != nil && d.BD.Spec.CorrectDrift.Enabled
+}
+
+// optionsOf is what has the options of a bundle.
+func optionsOf(d *evaluate.BundleDeployment) string {
+	if d.HelmOp != "" {
+		return "the HelmOp"
+	}
+	return "fleet.yaml"
+}
+
+// replaces reverts the change of a custom resource. A rollback of Helm leaves it (docs/fleet-behavior.md, 3.6).
+func replaces(d *evaluate.BundleDeployment) Remedy {
+	if slices.ContainsFunc(d.Desired, func(o *desired.Object) bool { return o.Kind == "PersistentVolumeClaim" }) {
+		return Advise("restore it by hand, or move it to a bundle without a PersistentVolumeClaim, and set " +
+			"helm.force there: correctDrift does not revert a custom resource, and helm.force cannot replace a bound " +
+			"claim")
+	}
+	return Advise("set helm.force in %s: each deploy then replaces the objects of the bundle; correctDrift does not "+
+		"revert a custom resource, because Helm patches it only where its manifest changes", optionsOf(d))
+}
+
+// Correct returns the ways to revert a modified object that correctDrift has not reverted.
+func (m *Maker) Correct(d *evaluate.BundleDeployment, o *evaluate.Object) []Remedy {
+	if o.Custom() {
+		return append(m.Restore(d, o), replaces(d))
+	}
+	return m.Redeploy(d)
+}
+
+// helmOverwrites reports whether an object differs only in the label that Helm itself writes at each deploy: neither a
+// restored object nor a corrected one stays.
+func helmOverwrites(o *evaluate.Object) bool {
+	return len(o.Differences) == 1 && o.Differences[0].HelmWrites()
 }

@@ -4,15 +4,28 @@
 package audit
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -85,4 +98,98 @@ func (o *options) addFlags(c *cobra.Command) {
 	o.suppression.addFlags(fs)
 	fs.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest role that may read what an audit of this "+
 		"source reads, and exit: a ClusterRole, or with --namespace the Roles for a workspace")
+}
+
+const patchesFormat, treeFormat = "compare-patches", "tree"
+
+// formats are the formats that only the report of an audit has.
+func formats() []output.Format {
+	return []output.Format{
+		{Name: treeFormat},
+		format(patchesFormat, comparepatches.Write),
+		format("junit", junit.Write),
+		format("sarif", sarif.Write),
+		format("html", html.Write),
+		format("markdown", markdown.Write),
+	}
+}
+
+// format returns a format whose name is an argument of -o.
+func format(name string, write func(io.Writer, *report.Audit) error) output.Format {
+	return output.Format{Name: name, Write: func(w io.Writer, content any) error {
+		a, ok := content.(*report.Audit)
+		if !ok {
+			return fmt.Errorf("writing a %T as %s: only the report of an audit has this format", content, name)
+		}
+		return write(w, a)
+	}}
+}
+
+const (
+	ignoreFileFlag = "ignore-file"
+
+	defaultIgnoreFile = ".fleetdoctor.yaml"
+
+	maxIgnoreFile = 1 << 20
+)
+
+// suppression is the flag that removes findings from the report, and what it names.
+type suppression struct {
+	ignoreFile string
+	ignore     *report.IgnoreFile // nil without one
+	implied    bool               // the ignore file is the default
+}
+
+func (s *suppression) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&s.ignoreFile, ignoreFileFlag, defaultIgnoreFile,
+		"File with findings to ignore, with a reason for each; the default is used if it exists in the current "+
+			"directory; '' reads none")
+}
+
+// load reads the file. stated is true if the user states it.
+func (s *suppression) load(stated bool) error {
+	s.implied = !stated
+	if s.ignoreFile == "" {
+		return nil
+	}
+	content, err := readIgnoreFile(s.ignoreFile, stated)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("reading the ignore file: %w", err)
+	case content != nil:
+		s.ignore, err = report.ParseIgnoreFile(s.ignoreFile, content)
+	}
+	if err != nil {
+		return &cli.Error{Status: cli.ExitUsage, Err: err, Hint: check.Pages +
+			"output.md#ignored-findings describes the file. --" + ignoreFileFlag + "='' reads none."}
+	}
+	return nil
+}
+
+// readIgnoreFile returns the content of an ignore file; nil if the default does not exist. The default is read from the
+// current directory only, also if it is a link.
+func readIgnoreFile(name string, stated bool) ([]byte, error) {
+	if stated {
+		return input.ReadFile(name, maxIgnoreFile)
+	}
+	dir, err := os.OpenRoot(".")
+	if err != nil {
+		return nil, nil // without a directory, nothing is ignored
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	info, err := dir.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("reading %s: it is not a file", name)
+	}
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return input.ReadLimited(name, f, maxIgnoreFile)
 }

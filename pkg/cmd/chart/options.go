@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/mitchellh/go-wordwrap"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -239,4 +240,93 @@ func unreachable(err error) bool {
 	var size *transport.SizeError
 	isAnswer := !errors.As(err, &request) && !errors.As(err, &network) && !errors.As(err, &size)
 	return !isAnswer || errors.Is(err, context.DeadlineExceeded) || apierrors.IsUnauthorized(err)
+}
+
+// Evaluator reads the rest of an installation and evaluates it. It returns the part that every chart has, the whole
+// document, and what -o name prints.
+type Evaluator func(ctx context.Context, c *install.Cluster, f install.Facts) (common *install.Status, whole any,
+	names []string)
+
+type statusOptions struct {
+	options
+	warnings rest.WarningHandlerWithContext
+	evaluate Evaluator
+}
+
+// NewStatus returns the subcommand status. Warnings of the API server go to the handler; without one they are dropped.
+func NewStatus(env cli.Environment, component Component, short, rights string,
+	warnings rest.WarningHandlerWithContext, e Evaluator,
+) *cobra.Command {
+	o := &statusOptions{newOptions(env, component, rights), warnings, e}
+	c := NewCommand(o, &cobra.Command{Use: "status", Short: short})
+	o.addFlags(c, namespaceUsage)
+	o.print.AddFlags(c)
+	return c
+}
+
+// Run implements cli.Options.
+func (o *statusOptions) Run(ctx context.Context) error {
+	c, err := o.connect(o.warnings)
+	if err != nil {
+		return err
+	}
+	in, err := c.Find(ctx, o.component.Chart, *o.Config.Namespace)
+	if err != nil {
+		return err
+	}
+	facts := c.ReadFacts(o.component.Chart, in)
+	facts.TakenAt = o.Now()
+	s, whole, names := o.evaluate(ctx, c, facts)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d := document{whole, []any{whole}, names, func(w io.Writer) { o.printTable(w, s) }}
+	if err := o.show.Print(ctx, o.Streams.Out, d); err != nil {
+		return err
+	}
+	switch s.State {
+	case install.Wrong:
+		return &cli.Error{Status: cli.ExitFound, Shown: true}
+	case install.Unknown:
+		return &cli.Error{Status: cli.ExitFailed, Shown: true}
+	}
+	return nil
+}
+
+func (o *statusOptions) printTable(w io.Writer, s *install.Status) {
+	fmt.Fprintf(w, "Namespace:  %s\n", escape.Line(s.Namespace))
+	if s.Image != "" {
+		fmt.Fprintf(w, "Image:      %s\n", escape.Line(s.Image))
+	}
+	switch {
+	case s.Release != "":
+		fmt.Fprintf(w, "Release:    %s, by Fleet\n", escape.Line(s.Release))
+	case s.HelmRelease != "":
+		fmt.Fprintf(w, "Release:    %s, by Helm\n", escape.Line(s.HelmRelease))
+	}
+	fmt.Fprintf(w, "State:      %s\n\n", s.State)
+	for _, c := range s.Checks {
+		head := fmt.Sprintf("%-8s %-12s ", c.State, c.Name)
+		o.wrap(w, head, c.Message)
+		for _, text := range c.Details {
+			o.wrap(w, strings.Repeat(" ", len(head))+"- ", text)
+		}
+	}
+	if !s.Installed {
+		fmt.Fprintf(w, "\nTo install it: %s\n", o.subcommand("install"))
+	}
+}
+
+// width is the number of columns of the text if the output is no terminal. On a terminal, the text has its width,
+// within limits that can be read well.
+const width, minWidth, maxWidth = 80, 60, 120
+
+// wrap writes text after a head, with the width of the terminal, and indents further lines by the width of the head.
+func (o *options) wrap(w io.Writer, head, text string) {
+	columns := width
+	if o.columns > 0 {
+		columns = min(max(o.columns, minWidth), maxWidth)
+	}
+	lines := wordwrap.WrapString(strings.Join(strings.Fields(text), " "), uint(max(1, columns-len(head))))
+	fmt.Fprintln(w, strings.TrimRight(head+strings.ReplaceAll(lines, "\n", "\n"+strings.Repeat(" ", len(head))), " "))
 }

@@ -4,11 +4,18 @@ package cli
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 )
 
 const (
@@ -96,3 +103,77 @@ func distance(a, b string) int {
 }
 
 func abs(n int) int { return max(n, -n) }
+
+// Enum is a flag with a fixed list of values. It implements pflag.Value.
+type Enum struct {
+	value   string
+	allowed []string
+}
+
+var _ pflag.Value = (*Enum)(nil)
+
+// NewEnum returns an Enum with its default.
+func NewEnum(def string, allowed ...string) *Enum { return &Enum{value: def, allowed: allowed} }
+
+// String returns the value.
+func (e *Enum) String() string { return e.value }
+
+// Type is the placeholder of the value in help: all values.
+func (e *Enum) Type() string { return strings.Join(e.allowed, "|") }
+
+// Values are the values that are accepted.
+func (e *Enum) Values() []string { return e.allowed }
+
+// Set parses a value.
+func (e *Enum) Set(s string) error {
+	if !slices.Contains(e.allowed, s) {
+		return fmt.Errorf("must be one of %s", strings.Join(e.allowed, ", "))
+	}
+	e.value = s
+	return nil
+}
+
+// AddTo adds the flag to a command, with its completion.
+func (e *Enum) AddTo(c *cobra.Command, name, usage string) {
+	c.Flags().Var(e, name, usage)
+	_ = c.RegisterFlagCompletionFunc(name, e.Complete) // the flag exists
+}
+
+// Complete completes the values in a shell.
+func (e *Enum) Complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return e.allowed, cobra.ShellCompDirectiveNoFileComp
+}
+
+// FleetVersion is a flag with a version of Fleet. It implements pflag.Value.
+type FleetVersion struct{ value string }
+
+var _ pflag.Value = (*FleetVersion)(nil)
+
+// String returns the version as the tag of an image; empty if the flag is not given.
+func (v *FleetVersion) String() string { return v.value }
+
+// Type is the placeholder of the value in help.
+func (v *FleetVersion) Type() string { return "version" }
+
+var fleetVersion = regexp.MustCompile(`^v?(0\.\d{1,4})(\.\d{1,4}(?:-[0-9A-Za-z.]+)?)?$`)
+
+// Set parses a version. 0.13 is 0.13.0.
+func (v *FleetVersion) Set(s string) error {
+	m := fleetVersion.FindStringSubmatch(s)
+	if m == nil {
+		return errors.New("must be a version of Fleet, such as 0.13 or 0.13.2")
+	}
+	if m[2] == "" {
+		m[2] = ".0"
+	}
+	tag := "v" + strings.Join(m[1:], "")
+	if known, _ := fleet.ParseVersion(tag); known.Minor < fleet.OldestKnown || known.Minor > fleet.NewestKnown {
+		return fmt.Errorf("the rules of Fleet %s are not known: must be 0.%d to 0.%d", m[1], fleet.OldestKnown,
+			fleet.NewestKnown)
+	}
+	v.value = tag
+	return nil
+}
+
+// AsVersionFlag is the name of the flag that evaluates for another version of Fleet.
+const AsVersionFlag = "as-version"

@@ -8,9 +8,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -134,3 +140,171 @@ func (f *Flags) listing(err error) string {
 	_, resource := evaluate.TargetKind(none.Target.Kind)
 	return f.Commands().Kubectl + " get " + resource + " -A"
 }
+
+// program is how a command for users begins. It does not depend on how this process was called, so that a report is the
+// same everywhere.
+const program = "kubectl fleetdoctor"
+
+// Command returns the beginning of a command line of this program that reads the same source: "kubectl fleetdoctor
+// adopt --context prod". It has no token and no password.
+func (f *Flags) Command(name string) string {
+	command := program + " " + name
+	for _, s := range f.Snapshots {
+		command += " --snapshot " + escape.Shell(repeatable(s))
+	}
+	connect, _ := f.connectArgs()
+	return command + connect
+}
+
+// evaluating returns the beginning of a command line, as Command does, with the same agent scope.
+func (f *Flags) evaluating(name string) string {
+	command := f.Command(name)
+	if f.Changed(agentScopeFlag) {
+		command += " --" + agentScopeFlag + "=" + escape.Shell(f.agentScope)
+	}
+	return command
+}
+
+// savedInput is the placeholder for a file with the data of a pipe.
+const savedInput = "SAVED-INPUT"
+
+// repeatable is the path of a snapshot for a command that can be repeated. A pipe cannot be read again: the user has to
+// save its data to a file.
+func repeatable(snapshot string) string {
+	if snapshot == "-" || snapshot == "/dev/stdin" || strings.HasPrefix(snapshot, "/dev/fd/") {
+		return savedInput
+	}
+	return snapshot
+}
+
+// capturedCluster is the placeholder for the context of a captured cluster. Every shell refuses a command with it: the
+// file name between "<" and "|" is missing. A placeholder such as <CONTEXT> would be two redirections.
+const capturedCluster = "<|captured cluster|>"
+
+// Commands returns the commands that findings suggest. Those of this program read the same source when they are copied
+// into a shell. For a snapshot, those of kubectl and Helm need the context of the captured cluster: without it, they
+// would act on the current cluster of the reader.
+func (f *Flags) Commands() remedy.Commands {
+	kubectl, helm := f.connectArgs()
+	if f.Captured() && *f.Config.Context == "" {
+		kubectl, helm = " --context="+capturedCluster+kubectl, " --kube-context="+capturedCluster+helm
+	}
+	return remedy.Commands{Audit: f.evaluating("audit"), PrintRole: f.Command("audit") + " --print-rbac",
+		Adopt: f.evaluating("adopt"), Repair: f.evaluating("repair"),
+		Owner:     f.Command("owner"),
+		Preflight: f.evaluating("preflight"), Targets: f.Command("targets"), Why: f.Command("why"), Kubectl: "kubectl" +
+			kubectl, Helm: "helm" + helm}
+}
+
+// InWorkspace returns the commands for a workspace: the role is then one for this namespace. An empty workspace
+// changes nothing.
+func InWorkspace(c remedy.Commands, workspace string) remedy.Commands {
+	if workspace != "" {
+		c.PrintRole += " -n " + escape.Shell(workspace)
+	}
+	return c
+}
+
+// connectArgs are the flags that configure the connection to the cluster, for kubectl and for Helm.
+func (f *Flags) connectArgs() (kubectl, helm string) {
+	for _, flag := range []struct {
+		value      *string
+		name, helm string
+	}{
+		{f.Config.KubeConfig, "--kubeconfig", "--kubeconfig"},
+		{f.Config.Context, "--context", "--kube-context"},
+		{f.Config.APIServer, "--server", "--kube-apiserver"},
+		{f.Config.ClusterName, "--cluster", ""},
+		{f.Config.AuthInfoName, "--user", ""},
+		{f.Config.Impersonate, "--as", "--kube-as-user"},
+	} {
+		if flag.value == nil || *flag.value == "" {
+			continue
+		}
+		if flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
+			continue
+		}
+		value := " " + escape.Shell(*flag.value)
+		kubectl += " " + flag.name + value
+		if flag.helm != "" {
+			helm += " " + flag.helm + value
+		}
+	}
+	return kubectl, helm
+}
+
+// hasCredentials reports whether an address has more than a server, such as a user, a password or a token. A string
+// that is not an address can contain any of them.
+func hasCredentials(server string) bool { return escape.Address(server) != server }
+
+// Flags mirror the flags that name the source. Make them with New.
+type Flags struct {
+	cli.Environment
+	// Config has kubectl's own flags.
+	Config *genericclioptions.ConfigFlags
+	// Snapshots are the paths of captured clusters; without any, a live cluster is read.
+	Snapshots []string
+	// NoProgress omits the progress line.
+	NoProgress bool
+	// Changed reports whether a flag of the verb is on the command line.
+	Changed func(flag string) bool
+
+	agentScope string
+}
+
+// New returns the flags of a verb that may read a cluster or a snapshot.
+func New(env cli.Environment) *Flags {
+	config := genericclioptions.NewConfigFlags(true)
+	config.CacheDir = nil // a cached discovery may be outdated
+	return &Flags{Environment: env, Config: config, Changed: func(string) bool { return false }}
+}
+
+// AddFlags adds the flags that name a cluster or a snapshot, and --namespace with the verb's own usage.
+func (f *Flags) AddFlags(fs *pflag.FlagSet, namespaceUsage string) {
+	f.Changed = fs.Changed
+	f.Config.AddFlags(fs)
+	if namespace := fs.Lookup("namespace"); namespace != nil { // a verb may leave it out
+		namespace.Usage = namespaceUsage
+	}
+	fs.StringArrayVar(&f.Snapshots, "snapshot", nil, "Read a snapshot instead of the cluster: a folder, file, "+
+		".tar, .tgz or .zip, or - for standard input. May be repeated. "+
+		"--context then only names its cluster in the commands that are suggested")
+}
+
+// ConnectionFlags returns new flags of kubectl for the connection to a cluster: those of every verb with a cluster.
+func ConnectionFlags() *pflag.FlagSet {
+	config := genericclioptions.NewConfigFlags(true)
+	config.CacheDir, config.Namespace = nil, nil
+	fs := pflag.NewFlagSet("connection", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	return fs
+}
+
+// Connects reports whether a flag of a verb is one of the ConnectionFlags. --cluster of some verbs is not: it names a
+// cluster to read in addition.
+func Connects(connection *pflag.FlagSet, flag *pflag.Flag) bool {
+	kubectls := connection.Lookup(flag.Name)
+	return kubectls != nil && kubectls.Value.Type() == flag.Value.Type()
+}
+
+const agentScopeFlag = "agent-scope"
+
+// AddAgentScopeFlag adds the flag for the scope of agents that the source does not show.
+func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.agentScope, agentScopeFlag, "",
+		"Scope (AGENT_SCOPE) of the agents if no running agent shows it; '' means no scope")
+}
+
+// AgentScope parses --agent-scope; nil if it is not given.
+func (f *Flags) AgentScope() (*string, error) {
+	if !f.Changed(agentScopeFlag) {
+		return nil, nil
+	}
+	if wrong := validation.IsDNS1123Label(f.agentScope); f.agentScope != "" && len(wrong) > 0 {
+		return nil, fmt.Errorf("parsing --%s %q: %s", agentScopeFlag, f.agentScope, strings.Join(wrong, "; "))
+	}
+	return &f.agentScope, nil
+}
+
+// Captured reports whether a snapshot is read instead of a cluster.
+func (f *Flags) Captured() bool { return len(f.Snapshots) > 0 }

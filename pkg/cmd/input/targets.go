@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // TargetArgs is the usage of targets. As in kubectl, "bundle a b" is valid too.
@@ -177,3 +178,94 @@ func ClusterName(arg, namespace string) (string, error) {
 
 // IsBundle reports whether a word names the kind Bundle.
 func IsBundle(word string) bool { return targetKind(word) == evaluate.TargetBundle }
+
+// Split separates the arguments that name objects of Fleet by their kind from all others: KIND/NAME of a deployed
+// object, "KIND NAME ...", or one name without a kind. A kind that is similar to one of Fleet stays with the first,
+// whose parser suggests the other. namespace is that of --namespace.
+func Split(args []string, namespace string) (targets []string, others []Object, err error) {
+	if len(args) == 1 && isName(args[0]) {
+		return nil, []Object{{Namespace: namespace, Name: args[0]}}, nil
+	}
+	if len(args) > 0 && isName(args[0]) && NearKind(args[0]) == "" {
+		args = KindNames(args)
+	}
+	inList := false // the argument is a name after a kind
+	for _, arg := range args {
+		kind, _, slash := strings.Cut(arg, "/")
+		switch {
+		case IsTargetKind(arg):
+			inList = true
+		case isTarget(arg), strings.Count(arg, "/") > 1: // no NAME, and no NAMESPACE/NAME
+			inList = false
+		case !slash && !inList && len(others) > 0:
+			return nil, nil, cli.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME", arg))
+		}
+		namesTarget := IsTargetKind(kind) || NearKind(arg) != ""
+		if inList || !slash || namesTarget {
+			targets = append(targets, arg)
+			continue
+		}
+		named, err := ParseObject(arg, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		others = append(others, named)
+	}
+	return targets, others, nil
+}
+
+// isName reports whether an argument is a word that is no kind of targets.
+func isName(arg string) bool { return arg != "" && !strings.Contains(arg, "/") && !IsTargetKind(arg) }
+
+// Object is an object on the command line: KIND/NAME or KIND/NAMESPACE/NAME.
+type Object = source.Named
+
+// ParseObject parses an argument that names an object. namespace is that of --namespace, for an argument that states
+// none. No part may be empty: an empty namespace, from a variable that is not set, would select all namespaces. Its
+// errors are usage errors.
+func ParseObject(arg, namespace string) (Object, error) {
+	parts := strings.Split(arg, "/")
+	switch {
+	case slices.Contains(parts, ""):
+	case len(parts) == 2:
+		return Object{Kind: parts[0], Namespace: namespace, Name: parts[1]}, nil
+	case len(parts) == 3:
+		return Object{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, sameNamespace(arg, parts[1], namespace)
+	}
+	return Object{}, cli.UsageError(fmt.Errorf("parsing argument %q: it must be KIND/NAME or KIND/NAMESPACE/NAME",
+		arg))
+}
+
+// ParseObjects parses arguments of the form KIND/NAME or KIND NAME, as ParseObject does.
+func ParseObjects(args []string, namespace string) ([]Object, error) {
+	var objects []Object
+	for _, arg := range KindNames(args) {
+		named, err := ParseObject(arg, namespace)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, named)
+	}
+	return objects, nil
+}
+
+// sameNamespace returns an error of usage if an argument states a namespace that is not that of --namespace.
+func sameNamespace(arg, stated, namespace string) error {
+	if namespace == "" || stated == namespace {
+		return nil
+	}
+	err := fmt.Errorf("argument %q is in namespace %s, but --namespace is %s", arg, stated, namespace)
+	return &cli.Error{Status: cli.ExitUsage, Err: err, Hint: "Leave out --namespace, or the namespace in the argument."}
+}
+
+// KindNames returns the arguments as KIND/NAME. As in kubectl, "KIND NAME ..." is valid too.
+func KindNames(args []string) []string {
+	if len(args) < 2 || strings.Contains(args[0], "/") {
+		return args
+	}
+	var out []string
+	for _, name := range args[1:] {
+		out = append(out, args[0]+"/"+name)
+	}
+	return out
+}

@@ -3,13 +3,18 @@
 package output
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/fvbommel/sortorder"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 )
@@ -132,3 +137,189 @@ const (
 	// text is the former name of table for some verbs. It remains valid.
 	text = "text"
 )
+
+const rowsFlag = "rows"
+
+// AddRowsFlag adds the flag --rows, for a document with several lists. first is the default.
+func (f *PrintFlags) AddRowsFlag(c *cobra.Command, document any, first string) {
+	names, elements := lists(reflect.TypeOf(document))
+	names = slices.Concat([]string{first}, slices.DeleteFunc(names, func(name string) bool { return name == first }))
+	f.rows = rows{cli.NewEnum(first, names...), names, elements}
+	usage := "List of the document: -o " + customColumns + " prints a line for each of its elements. One of " +
+		strings.Join(names, ", ")
+	c.Flags().Var(listFlag{f.rows.list}, rowsFlag, usage)
+	_ = c.RegisterFlagCompletionFunc(rowsFlag, f.rows.list.Complete) // the flag exists
+}
+
+// listFlag is the value of --rows. It has too many values for a placeholder in the help.
+type listFlag struct{ *cli.Enum }
+
+// Type implements pflag.Value.
+func (listFlag) Type() string { return "list" }
+
+// check returns an error of usage if the elements of the list cannot have a field of the columns. Its hint names the
+// lists whose elements can.
+func (r rows) check(columns []column) error {
+	if r.list == nil {
+		return nil
+	}
+	err := checkColumns(columns, r.elements[r.list.String()])
+	explained, ok := errors.AsType[*cli.Error](err)
+	if !ok {
+		return err
+	}
+	var others []string
+	for _, name := range r.names {
+		if checkColumns(columns, r.elements[name]) == nil {
+			others = append(others, "--"+rowsFlag+"="+name)
+		}
+	}
+	unknown, _ := errors.AsType[*unknownFieldError](err)
+	if _, list := r.elements[unknown.name]; list && unknown.path == "" {
+		others = []string{"--" + rowsFlag + "=" + unknown.name}
+	}
+	if len(others) > 0 {
+		explained.Hint = fmt.Sprintf("The rows are %s. %s prints rows with this field.\n%s", r.list,
+			strings.Join(others, " or "), explained.Hint)
+	}
+	return explained
+}
+
+// checkColumns returns an error of usage for the first path that names a field that no row can have.
+func checkColumns(columns []column, row reflect.Type) error {
+	for _, c := range columns {
+		err := checkPath(c.text, row)
+		if unknown, ok := errors.AsType[*unknownFieldError](err); ok {
+			return &cli.Error{Status: cli.ExitUsage, Err: fmt.Errorf("column %q: %w", c.header, err),
+				Hint: unknown.hint()}
+		}
+	}
+	return nil
+}
+
+// printRows writes a table of the rows of a document.
+func (f *PrintFlags) printRows(w io.Writer, d Document, columns []column) error {
+	list := d.Rows()
+	if f.rows.list != nil && f.rows.list.String() != f.rows.names[0] {
+		list = member(d.Content(), f.rows.list.String())
+	}
+	if err := checkColumns(columns, value(reflect.TypeOf(list).Elem())); err != nil {
+		return err
+	}
+	return printColumns(w, list, columns, f.Headers())
+}
+
+// member returns the field of a document with a name in JSON.
+func member(document any, name string) any {
+	v := reflect.Indirect(reflect.ValueOf(document))
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return v.FieldByIndex(f.Index).Interface()
+		}
+	}
+	return []any{}
+}
+
+// AddSortFlag adds the flag --sort-by, for a document with one list. rows are its elements.
+func (f *PrintFlags) AddSortFlag(c *cobra.Command, rows, example string) {
+	c.Flags().StringVar(&f.sortBy, "sort-by", "",
+		"Sort the "+rows+" by a field of -o json, a number or a text, in ascending order: a JSONPath expression, such "+
+			"as "+example)
+}
+
+// Sorted reports whether the user chose the order of the rows.
+func (f *PrintFlags) Sorted() bool { return f.sortBy != "" }
+
+// checkSort reports an expression of --sort-by that is not a JSONPath.
+func (f *PrintFlags) checkSort() error {
+	if f.sortBy == "" {
+		return nil
+	}
+	if _, err := parsePath("sort-by", f.sortBy); err != nil {
+		return cli.UsageError(fmt.Errorf("parsing --sort-by: %w", err))
+	}
+	return nil
+}
+
+// Sort sorts the rows of a document by --sort-by, as kubectl does: rows without the field come first, and a number in a
+// text counts as a number. The order of equal rows does not change.
+func Sort[T any](f *PrintFlags, rows []T) error {
+	if f.sortBy == "" || len(rows) == 0 {
+		return nil
+	}
+	path, err := parsePath("sort-by", f.sortBy)
+	if err != nil {
+		return err
+	}
+	if unknown, ok := errors.AsType[*unknownFieldError](checkPath(f.sortBy, value(reflect.TypeFor[T]()))); ok {
+		return &cli.Error{Status: cli.ExitUsage, Err: fmt.Errorf("sorting by %q: %w", f.sortBy, unknown),
+			Hint: unknown.hint()}
+	}
+	type keyed struct {
+		key any
+		row T
+	}
+	list := make([]keyed, len(rows))
+	for i, row := range rows {
+		key, err := sortKey(path, row)
+		if err != nil {
+			return cli.UsageError(fmt.Errorf("sorting by %q: %w", f.sortBy, err))
+		}
+		list[i] = keyed{key, row}
+	}
+	slices.SortStableFunc(list, func(x, y keyed) int { return compareKeys(x.key, y.key) })
+	for i := range list {
+		rows[i] = list[i].row
+	}
+	return nil
+}
+
+// sortKey returns the value of a field of a row: a number, a text, or nil if the row does not have it.
+func sortKey(path *jsonpath.JSONPath, row any) (any, error) {
+	var decoded any
+	if err := decode(row, &decoded); err != nil {
+		return nil, err
+	}
+	found, err := path.FindResults(decoded)
+	if err != nil || len(found) == 0 || len(found[0]) == 0 {
+		return nil, err
+	}
+	switch key := found[0][0].Interface().(type) {
+	case string, nil:
+		return key, nil
+	case int64:
+		return float64(key), nil
+	case float64:
+		return key, nil
+	case bool:
+		return fmt.Sprint(key), nil
+	}
+	return nil, errors.New("the field is neither a number nor a text")
+}
+
+// compareKeys orders keys: nil, numbers, texts.
+func compareKeys(x, y any) int {
+	a, isNumber := x.(float64)
+	b, areNumbers := y.(float64)
+	s, isText := x.(string)
+	u, areTexts := y.(string)
+	switch {
+	case isNumber && areNumbers:
+		return cmp.Compare(a, b)
+	case isText && areTexts && sortorder.NaturalLess(s, u):
+		return -1
+	case isText && areTexts && sortorder.NaturalLess(u, s):
+		return 1
+	}
+	return cmp.Compare(keyRank(x), keyRank(y))
+}
+
+func keyRank(key any) int {
+	switch key.(type) {
+	case nil:
+		return 0
+	case float64:
+		return 1
+	}
+	return 2
+}

@@ -6,7 +6,9 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -196,4 +199,154 @@ func (o *Options) Print(ctx context.Context, d printers.Document) error {
 		return err
 	}
 	return o.Diff.Run(ctx, o.Environment)
+}
+
+// NewOwner returns the verb.
+func NewOwner(env cli.Environment) *cobra.Command {
+	o := &ownerVerb{Options: New(env)}
+	o.Required = "an object is required: KIND/NAME"
+	c := &cobra.Command{Use: "owner KIND/NAME ...", Short: "Show which bundle owns an object, and why",
+		ValidArgsFunction: input.CompleteObjects}
+	o.Setup(c, o, "Namespace of the objects; without it, all namespaces")
+	return c
+}
+
+// ownerVerb are what the verb runs with.
+type ownerVerb struct {
+	*Options
+	objects []input.Object
+}
+
+// Complete implements cli.Options.
+func (o *ownerVerb) Complete(args []string) (err error) {
+	o.objects, err = input.ParseObjects(args, *o.Config.Namespace)
+	return err
+}
+
+// Run implements cli.Options.
+func (o *ownerVerb) Run(ctx context.Context) error {
+	result, err := Show(ctx, o.Options, func(in *input.Reading) (*report.Ownership, error) {
+		return query.Owners(ctx, in.Source, o.Audit(in), o.objects)
+	}, printers.Ownership)
+	if err != nil {
+		return err
+	}
+	for _, x := range result.Objects {
+		if x.Unknown != "" {
+			return cli.Failure(fmt.Errorf("it is not known which bundle desires %s: %s", x.Key(), x.Unknown),
+				o.Command("audit")+" lists what could not be read.")
+		}
+	}
+	return nil
+}
+
+// NewTargets returns the verb.
+func NewTargets(env cli.Environment) *cobra.Command {
+	o := &targetsVerb{Options: New(env)}
+	o.Required = "a bundle is required: bundle/NAME"
+	c := &cobra.Command{Use: "targets bundle/NAME ...", Short: "Show which clusters a bundle targets, and why",
+		ValidArgsFunction: input.CompleteBundles}
+	o.Setup(c, o, "Namespace of the bundles; without it, all namespaces")
+	return c
+}
+
+// targetsVerb are what the verb runs with.
+type targetsVerb struct {
+	*Options
+	bundles []input.Object
+}
+
+// Complete implements cli.Options.
+func (o *targetsVerb) Complete(args []string) (err error) {
+	for _, arg := range input.KindNames(args) {
+		if kind, _, _ := strings.Cut(arg, "/"); !input.IsBundle(kind) || kind == arg {
+			return &cli.Error{Status: cli.ExitUsage, Hint: input.NearKind(arg),
+				Err: fmt.Errorf("parsing argument %q: it must be bundle/NAME", arg)}
+		}
+	}
+	o.bundles, err = input.ParseObjects(args, *o.Config.Namespace)
+	return err
+}
+
+// Run implements cli.Options.
+func (o *targetsVerb) Run(ctx context.Context) error {
+	result, err := Show(ctx, o.Options, func(in *input.Reading) (*report.Targets, error) {
+		read := query.TargetsOptions{Namespace: o.bundles[0].Namespace, Version: o.Version, Progress: in.Report}
+		return query.Targets(ctx, in.Source, read, o.bundles)
+	}, printers.Targets)
+	if err != nil {
+		return err
+	}
+	if unread := report.Undecided(result.Gaps); unread != "" {
+		return &cli.Error{Status: cli.ExitFailed, Err: errors.New("not everything was read: " + unread)}
+	}
+	for _, b := range result.Bundles {
+		if b.Summary.Unknown > 0 {
+			return &cli.Error{Status: cli.ExitFailed,
+				Err: fmt.Errorf("it is not known whether bundle %s/%s targets %d of "+
+					"its clusters", b.Namespace, b.Name, b.Summary.Unknown)}
+		}
+	}
+	return nil
+}
+
+// NewImpact returns the verb.
+func NewImpact(env cli.Environment) *cobra.Command {
+	o := &impactVerb{Options: New(env)}
+	o.Clusters = input.NewClusters(o.Flags)
+	o.Required = "an object is required: gitrepo/NAME, helmop/NAME, bundle/NAME, bundledeployment/NAME or cluster/NAME"
+	c := &cobra.Command{Use: "impact gitrepo/NAME | helmop/NAME | bundle/NAME | bundledeployment/NAME | " +
+		"cluster/NAME ...", Short: "Show what a deletion removes on each cluster",
+		ValidArgsFunction: input.CompleteTargets}
+	o.Setup(c, o, input.NamespaceUsage)
+	return c
+}
+
+// impactVerb are what the verb runs with.
+type impactVerb struct {
+	*Options
+	objects []input.Object
+}
+
+// Complete implements cli.Options.
+func (o *impactVerb) Complete(args []string) (err error) {
+	if o.objects, err = input.ParseObjects(args, *o.Config.Namespace); err != nil {
+		return err
+	}
+	for _, x := range o.objects {
+		if !input.IsTargetKind(x.Kind) {
+			return &cli.Error{Status: cli.ExitUsage, Hint: input.NearKind(x.String()),
+				Err: fmt.Errorf("parsing argument %q: it must be gitrepo/NAME, helmop/NAME, bundle/NAME, "+
+					"bundledeployment/NAME or cluster/NAME", x.Kind+"/"+x.Name)}
+		}
+	}
+	return nil
+}
+
+// Run implements cli.Options.
+func (o *impactVerb) Run(ctx context.Context) error {
+	o.Document.ReadClusters = o.Clusters.Suggest(o.repeated() + o.Clusters.Args())
+	result, err := Show(ctx, o.Options, func(in *input.Reading) (*report.Impact, error) {
+		how := o.Audit(in)
+		how.Scope.Namespace = o.objects[0].Namespace
+		return query.Impact(ctx, in.Source, how, o.objects)
+	}, printers.Impact)
+	if err != nil {
+		return err
+	}
+	for _, d := range result.Deletions {
+		if d.Summary.Unknown > 0 || d.Unread != "" {
+			return &cli.Error{Status: cli.ExitFailed, Err: errors.New("it is not known what is removed"), Shown: true}
+		}
+	}
+	return nil
+}
+
+// repeated is the command that was called, without the flags for other clusters.
+func (o *impactVerb) repeated() string {
+	out := o.Command("impact")
+	for _, x := range o.objects {
+		out += " " + x.String()
+	}
+	return out
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package repair has the verb repair, and the verb adopt, which is repair limited to one step.
 package repair
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	engine "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
@@ -145,4 +151,192 @@ func (s *session) clusterUID(ctx context.Context) (string, error) {
 func (s *session) interrupted(lines ...string) error {
 	fmt.Fprintf(escape.TextWriter(s.Streams.ErrOut), "interrupted: %s\n", strings.Join(lines, "\n"))
 	return &cli.Error{Status: cli.ExitFailed, Shown: true}
+}
+
+// notApplied returns the error of a plan that was not applied.
+func notApplied(why, hint string) error {
+	return &cli.Error{Status: cli.ExitFound, Err: fmt.Errorf("not applied: %s", why), Hint: hint}
+}
+
+// decide prints the plan if it must be reviewed, and returns whether to apply it. If not, the error has the exit
+// status.
+func (s *session) decide(ctx context.Context) (bool, error) {
+	writes, digest := s.count(repair.Item.Writes), s.document.Digest
+	decided := s.yes || s.confirm != ""
+	onlyResult := !s.ForPeople() && s.dryRun.String() == dryRunServer // a program expects one document
+	review, anotherPlan := !decided && !onlyResult, s.confirm != "" && s.confirm != digest
+	nothingWritten := writes == 0 || s.dryRun.String() == dryRunClient
+	if review || anotherPlan || nothingWritten {
+		if err := s.print(ctx, s.planKind()); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case s.confirm != "" && s.confirm != digest:
+		return false, notApplied(fmt.Sprintf("the confirmed plan has the digest %s, the present plan has %s", s.confirm,
+			digest),
+			"Review the plan above: the cluster has changed.")
+	case writes == 0, s.dryRun.String() == dryRunClient:
+		return false, s.refusals()
+	case decided, s.dryRun.String() == dryRunServer:
+		return true, nil
+	case s.Captured():
+		return false, &cli.Error{Status: cli.ExitFound, Shown: true}
+	case !s.ForPeople() || !output.IsTerminal(s.Streams.In):
+		return false, notApplied("this is only the plan",
+			"--confirm="+digest+" applies exactly this plan, --yes applies a new plan without a review.")
+	}
+	return s.ask(ctx, writes)
+}
+
+// refusals returns the error with the exit status of a plan without objects to write.
+func (s *session) refusals() error {
+	if slices.ContainsFunc(s.items, func(i repair.Item) bool { return i.Action == report.ActionRefuse }) {
+		return &cli.Error{Status: cli.ExitFound, Shown: true}
+	}
+	return nil
+}
+
+// ask asks on the terminal whether to apply the plan.
+func (s *session) ask(ctx context.Context, writes int) (bool, error) {
+	action := "Repair"
+	switch {
+	case s.undo != "":
+		action = "Restore"
+	case s.adopt:
+		action = "Adopt"
+	}
+	yes, err := output.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", action, report.Plural(writes, "object")))
+	switch {
+	case err != nil:
+		return false, s.interrupted("nothing was written")
+	case !yes:
+		return false, notApplied("nothing was written", "")
+	}
+	return true, nil
+}
+
+// The values of --dry-run, as in kubectl.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+// options are the flags, and what the verb runs with.
+type options struct {
+	*query.Options
+	scope *input.ScopeFlags
+
+	// adopt is true for the verb adopt.
+	adopt bool
+
+	codes    []string
+	allow    []string
+	takeFrom []string
+	yes      bool
+	confirm  string
+	receipt  string
+	undo     string
+	policy   *cli.Enum
+	dryRun   *cli.Enum
+
+	objects      []input.Object // of the command line; without any, all objects in scope
+	auditOptions engine.Options
+}
+
+// NewCommand returns the verb repair.
+func NewCommand(env cli.Environment) *cobra.Command {
+	o := newOptions(env)
+	c := &cobra.Command{
+		Use:   "repair " + targets,
+		Short: "Repair what an audit found, or undo that",
+	}
+	o.Clusters = input.NewClusters(o.Flags)
+	o.complete(c)
+	fs := c.Flags()
+	fs.StringSliceVar(&o.codes, "code", nil, "Repair only what findings with these codes or names report, such "+
+		"as FD101 or Missing")
+	fs.StringSliceVar(&o.allow, "allow", nil, "Also make these steps: ask Fleet's agents and controllers to deploy "+
+		"(deploy), delete objects and create them again (recreate), delete what is left over (delete)")
+	return c
+}
+
+// NewAdopt returns the verb adopt.
+func NewAdopt(env cli.Environment) *cobra.Command {
+	o := newOptions(env)
+	o.adopt = true
+	c := &cobra.Command{
+		Use:   "adopt " + targets,
+		Short: "Assign existing objects to the bundle that desires them, or undo that",
+	}
+	o.complete(c)
+	return c
+}
+
+// targets are the arguments of both verbs.
+var targets = strings.TrimSuffix(input.TargetArgs, " ...]") + " | KIND/[NAMESPACE/]NAME ...]"
+
+func newOptions(env cli.Environment) *options {
+	o := &options{
+		Options: query.New(env),
+		policy: cli.NewEnum(string(ownership.IfUnowned), string(ownership.IfUnowned), string(ownership.TakeUnmarked),
+			string(ownership.IfNoDiff)),
+		dryRun: cli.NewEnum(dryRunNone, dryRunNone, dryRunClient, dryRunServer),
+	}
+	o.scope, o.Diff, o.Writes = input.NewScope(o.Flags, engine.DesiredAuto), &output.DiffFlags{}, true
+	return o
+}
+
+// complete completes the command.
+func (o *options) complete(c *cobra.Command) {
+	c.ValidArgsFunction = input.CompleteAny
+	o.Setup(c, o, input.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
+		input.ObjectNamespace)
+	o.addFlags(c)
+}
+
+// name is the name of the verb.
+func (o *options) name() string {
+	if o.adopt {
+		return "adopt"
+	}
+	return "repair"
+}
+
+// planKind and resultKind are the kinds of the documents.
+func (o *options) planKind() string {
+	if o.adopt {
+		return report.KindAdoptionPlan
+	}
+	return report.KindRepairPlan
+}
+
+func (o *options) resultKind() string {
+	if o.adopt {
+		return report.KindAdoptionResult
+	}
+	return report.KindRepairResult
+}
+
+// addFlags adds the flags that both verbs have.
+func (o *options) addFlags(c *cobra.Command) {
+	fs := c.Flags()
+	o.scope.AddFlags(c)
+	o.scope.AddDesiredFlag(c)
+	o.policy.AddTo(c, "policy", "Objects to take without --dangerous-take-from: objects without another owner "+
+		"(unmarked); also objects of an owner that is gone (if-unowned); the objects of if-unowned, but only if all "+
+		"of their fields have the values of the bundle (if-no-diff)")
+	fs.StringArrayVar(&o.takeFrom, "dangerous-take-from", nil,
+		"Also take the objects of this bundle, set id or release (NAMESPACE/NAME). With --undo, give them back to it. "+
+			"May be repeated")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "Apply the plan without asking")
+	fs.StringVar(&o.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
+	o.dryRun.AddTo(c, "dry-run",
+		"Only show the plan (client), or send every write to the server without storing it (server)")
+	fs.StringVar(&o.receipt, "receipt", "",
+		"File for the previous values, which must not exist yet (default fleetdoctor-"+o.name()+"-TIME.jsonl)")
+	fs.StringVar(&o.undo, "undo", "", "Restore the previous values from the receipt in this file")
+	o.Diff.AddFlags(fs, "Show the fields that a step restores, or that the next deploy overwrites, as a unified "+
+		"diff, with who wrote them and when")
 }

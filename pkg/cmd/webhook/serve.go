@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package webhook has the verb webhook and its subcommands, which install, inspect, remove and run the admission
+// webhook.
 package webhook
 
 import (
@@ -9,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +22,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/installation"
@@ -204,4 +209,100 @@ func (o *serveOptions) AddHint(err error) error {
 			"--namespace.", o.Certificates.Secret)
 	}
 	return e
+}
+
+// component is what the verb installs.
+var component = chart.Component{
+	Chart: installation.Chart, Verb: "webhook", Noun: "the webhook",
+	NotReady:  "Meanwhile requests continue without the webhook.",
+	NoKind:    "Install cert-manager first, or leave out --certificates=cert-manager.",
+	Generated: "cert-manager made the Secret",
+	Otherwise: func(o *input.Flags) string {
+		return "In an emergency, this stops its calls until Fleet deploys it again:\n" + o.Commands().Kubectl +
+			" delete mutatingwebhookconfigurations,validatingwebhookconfigurations -l " + installation.Selector
+	},
+	Kept: "others may have objects in it",
+}
+
+// statusRights are the rights that status requires, in terms of RBAC.
+const statusRights = "It requires get on the objects of an installation (webhook install --dry-run=client lists " +
+	"them), list on secrets,\nand for the test also get on namespaces, list on configmaps, services, " +
+	"serviceaccounts, deployments and statefulsets,\nand patch on the tested object."
+
+// NewCommand returns the verb and its subcommands.
+func NewCommand(env cli.Environment) *cobra.Command {
+	return chart.NewVerb("webhook", "Install, inspect and remove the webhook that keeps Fleet's ownership metadata",
+		chart.NewInstall(env, component, "Install the admission webhook, or upgrade it", newValues()),
+		chart.NewUninstall(env, component, "Remove the admission webhook from the cluster"),
+		newStatus(env), newServe(env))
+}
+
+func newStatus(env cli.Environment) *cobra.Command {
+	warnings := &installation.Warnings{}
+	// evaluate implements chart.Evaluator.
+	evaluate := func(ctx context.Context, c *install.Cluster, f install.Facts) (*install.Status, any, []string) {
+		facts := installation.Read(ctx, c, f)
+		tester := &installation.Tester{Cluster: c, Mutating: facts.Mutating, Validating: facts.Validating,
+			Warnings: warnings, Now: env.Now}
+		facts.Test = tester.Test(ctx)
+		s := installation.Evaluate(facts)
+		var names []string
+		for _, webhook := range s.Webhooks {
+			names = append(names, escape.Line(webhook.Name))
+		}
+		return &s.Status, s, names
+	}
+	return chart.NewStatus(env, component, "Report the state of the admission webhook, and test it with a dry run",
+		statusRights, warnings, evaluate)
+}
+
+// values are the flags for the values of the chart. They implement chart.Values.
+type values struct {
+	installation.Values
+	certificates, guardDefault *cli.Enum
+}
+
+func newValues() *values {
+	const selfSigned = string(installation.SelfSigned)
+	return &values{certificates: cli.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
+		guardDefault: newGuardDefault()}
+}
+
+func newGuardDefault() *cli.Enum {
+	off, warn, deny := string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)
+	return cli.NewEnum(warn, off, warn, deny)
+}
+
+const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel
+
+// AddFlags implements chart.Values.
+func (v *values) AddFlags(c *cobra.Command, common *install.Common) {
+	v.certificates.AddTo(c, "certificates",
+		"Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
+	v.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
+	f := c.Flags()
+	f.BoolVar(&v.Exact, "exact", false,
+		"Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact")
+	f.StringSliceVar(&v.ReleaseNamespaces, "release-namespaces", nil,
+		"The only namespaces whose release records, and other Secrets, the webhook may read (default all)")
+	f.StringSliceVar(&common.APIServers, "api-servers", nil,
+		"The only addresses (IP or CIDR) that reach the webhook and that it reaches: those of the control plane "+
+			"nodes, and of the Service kubernetes (default all)")
+}
+
+// Parse implements chart.Values.
+func (v *values) Parse(common install.Common, isGiven install.Given) (any, error) {
+	for _, name := range v.ReleaseNamespaces {
+		if wrong := validation.IsDNS1123Label(name); wrong != nil {
+			return nil, fmt.Errorf("--release-namespaces has the invalid name %q: %s", name, wrong[0])
+		}
+	}
+	if isGiven("release-namespaces") && len(v.ReleaseNamespaces) == 0 {
+		return nil, errors.New("--release-namespaces is empty")
+	}
+	slices.Sort(v.ReleaseNamespaces)
+	v.ReleaseNamespaces = slices.Compact(v.ReleaseNamespaces)
+	v.Common, v.Certificates = common, installation.Certificates(v.certificates.String())
+	v.GuardDefault = admission.GuardMode(v.guardDefault.String())
+	return &v.Values, nil
 }

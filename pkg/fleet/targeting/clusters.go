@@ -6,6 +6,7 @@
 package targeting
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -173,3 +174,82 @@ func IsAgentBundle(b *v1alpha1.Bundle) bool {
 
 // AgentBundleOf returns the name of the bundle that deploys the agent to a cluster.
 func AgentBundleOf(cluster string) string { return fleet.SafeConcat(fleet.AgentName, cluster) }
+
+// criteria are the conditions of one target or restriction. All of them must hold, those about the group for the same
+// group.
+type criteria struct {
+	cluster, group                 string
+	clusterSelector, groupSelector labels.Selector // nil without one
+}
+
+func compile(t *v1alpha1.ClusterTarget) (criteria, error) {
+	out := criteria{cluster: t.ClusterName, group: t.ClusterGroup}
+	var err error
+	if out.clusterSelector, err = selector(t.ClusterSelector); err != nil {
+		return criteria{}, fmt.Errorf("clusterSelector: %w", err)
+	}
+	if out.groupSelector, err = selector(t.ClusterGroupSelector); err != nil {
+		return criteria{}, fmt.Errorf("clusterGroupSelector: %w", err)
+	}
+	return out, nil
+}
+
+func selector(s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return metav1.LabelSelectorAsSelector(s)
+}
+
+// grouped reports whether the criteria depend on groups.
+func (c *criteria) grouped() bool { return c.group != "" || c.groupSelector != nil }
+
+// matchCluster reports whether the conditions about the cluster itself hold. Criteria without any condition never
+// match.
+func (c *criteria) matchCluster(cluster *Cluster, displayName bool) bool {
+	if c.cluster == "" && c.clusterSelector == nil && !c.grouped() {
+		return false
+	}
+	named := c.cluster == cluster.Name || displayName && c.cluster == cluster.labels[fleet.DisplayNameLabel]
+	if c.cluster != "" && !named {
+		return false
+	}
+	return c.clusterSelector == nil || c.clusterSelector.Matches(cluster.labels)
+}
+
+// matchGroup reports whether the conditions about the group hold.
+func (c *criteria) matchGroup(g group) bool {
+	if c.group != "" && c.group != g.name {
+		return false
+	}
+	return c.groupSelector == nil || c.groupSelector.Matches(g.labels)
+}
+
+// Cluster is a cluster with its groups.
+type Cluster struct {
+	*v1alpha1.Cluster
+	labels labels.Set
+	groups []group // sorted by name; one without a name if the cluster is in no group
+	// groupsKnown is false if not all ClusterGroups of its namespace were read.
+	groupsKnown bool
+}
+
+// Groups returns the names of the cluster's groups, sorted.
+func (c *Cluster) Groups() []string {
+	var out []string
+	for _, g := range c.groups {
+		if g.name != "" {
+			out = append(out, g.name)
+		}
+	}
+	return out
+}
+
+// Key is "namespace/name".
+func (c *Cluster) Key() string { return c.Namespace + "/" + c.Name }
+
+// group is a ClusterGroup of a cluster. The zero value is the group of a cluster without groups.
+type group struct {
+	name   string
+	labels labels.Set
+}

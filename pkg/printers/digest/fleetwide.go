@@ -3,7 +3,10 @@
 package digest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,3 +170,143 @@ func have(n int) string {
 	}
 	return "have"
 }
+
+// readyObjects is the number of ready objects, and otherObjects those of the others by their state.
+func readyObjects(c report.Counts) string {
+	return fmt.Sprintf("%d of %s ready", c.Ready, report.Plural(c.Desired, "object"))
+}
+
+func otherObjects(c report.Counts) string {
+	if others := NotReady(c); others != "" {
+		return ": " + others
+	}
+	return ""
+}
+
+// NotReady is the number of objects in each state but Ready; empty if there are none.
+func NotReady(c report.Counts) string {
+	return strings.Join(NonEmpty(Tally(c.Missing, "missing"), Tally(c.Unowned, "unowned"),
+		Tally(c.Modified, "modified"), Tally(c.NotReady, "not ready"), Tally(c.Orphaned, "orphaned"),
+		Tally(c.Unknown, "unknown")), ", ")
+}
+
+// Tally is a number with the words for it; empty for 0.
+func Tally(n int, words string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", n, words)
+}
+
+// NonEmpty returns the texts that are not empty.
+func NonEmpty(all ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// MaxDetailed is the number of bundle deployments up to which each of them is shown.
+const MaxDetailed = 20
+
+// Spread is what the bundle deployments of one bundle, cluster or GitRepo have in common, counted by their states.
+type Spread struct {
+	Name string // "namespace/name"; empty for those without one
+	// States count the bundle deployments. The state of one on a cluster that was not read is the one that Fleet
+	// reports.
+	States map[report.State]int
+	// All are the bundle deployments, Read those on clusters that were read, NotReady those of Read that are not ready.
+	All, Read, NotReady int
+
+	members map[report.State][]*report.BundleDeployment
+}
+
+// Ready is the number of bundle deployments that are ready.
+func (s *Spread) Ready() int { return s.States[report.Ready] }
+
+// Spreads counts bundle deployments by a name of theirs. Those with problems on clusters that were read come first,
+// then those with the most problems.
+func Spreads(a *report.Audit, by func(*report.BundleDeployment) string) []*Spread {
+	named := map[string]*Spread{}
+	var out []*Spread
+	for i := range a.BundleDeployments {
+		bd := &a.BundleDeployments[i]
+		s := named[by(bd)]
+		if s == nil {
+			s = &Spread{Name: by(bd), States: map[report.State]int{},
+				members: map[report.State][]*report.BundleDeployment{}}
+			named[s.Name] = s
+			out = append(out, s)
+		}
+		s.add(bd)
+	}
+	slices.SortStableFunc(out, func(x, y *Spread) int {
+		return cmp.Or(cmp.Compare(y.NotReady, x.NotReady), cmp.Compare(y.All-y.Ready(), x.All-x.Ready()),
+			cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}
+
+func (s *Spread) add(bd *report.BundleDeployment) {
+	s.All++
+	state := ShownState(bd)
+	s.States[state]++
+	s.members[state] = append(s.members[state], bd)
+	if Unread(bd) {
+		return
+	}
+	s.Read++
+	if state != report.Ready {
+		s.NotReady++
+	}
+}
+
+// ClusterNotRead is the reason of a bundle deployment on a cluster that was not read.
+const ClusterNotRead = "ClusterNotRead"
+
+// Unread reports whether a bundle deployment is on a cluster that was not read.
+func Unread(bd *report.BundleDeployment) bool { return bd.Reason == ClusterNotRead }
+
+// ShownState is the state of a bundle deployment, on a cluster that was not read the one that Fleet reports.
+func ShownState(bd *report.BundleDeployment) report.State {
+	if Unread(bd) && bd.Reported != nil && bd.Reported.State != "" {
+		return report.State(bd.Reported.State)
+	}
+	return bd.State
+}
+
+// states are the states of bundle deployments that are not ready, in the order in which they are shown.
+var states = []report.State{report.ErrApplied, report.WaitApplied, report.OutOfSync, report.Missing, report.Unowned,
+	report.Modified, report.NotReady, report.Unknown}
+
+// StatesOf are the states but Ready that spreads have, in the order in which they are shown. Fleet may report others
+// than those of this package.
+func StatesOf(all ...*Spread) []report.State {
+	found := map[report.State]bool{}
+	for _, s := range all {
+		for state := range s.States {
+			found[state] = state != report.Ready
+		}
+	}
+	maps.DeleteFunc(found, func(_ report.State, shown bool) bool { return !shown })
+	return slices.SortedFunc(maps.Keys(found), func(x, y report.State) int {
+		return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x, y))
+	})
+}
+
+// place is the place of a state among those that are shown; other states come last.
+func place(state report.State) int {
+	if i := slices.Index(states, state); i >= 0 {
+		return i
+	}
+	return len(states)
+}
+
+// Tallies are the numbers of bundle deployments in each state but Ready, such as "2 Modified".
+func (s *Spread) Tallies() []string {
+	var out []string
+	for _, state := range StatesOf(s) {
+		out = append(out, fmt.Sprintf("%d %s", s.States[state], state))
+	}
+	return out
+}
+
+// BundleOf is the bundle of a bundle deployment.
+func BundleOf(bd *report.BundleDeployment) string { return bd.Bundle }

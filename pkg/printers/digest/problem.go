@@ -185,3 +185,80 @@ var (
 	numbers = regexp.MustCompile(`[0-9]+`)
 	times   = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+Z`)
 )
+
+// Causes are the findings of a report by their identities.
+type Causes map[string]*report.Finding
+
+// NewCauses returns the findings of an audit by their identities.
+func NewCauses(a *report.Audit) Causes {
+	out := Causes{}
+	for i := range a.Findings {
+		out.add(&a.Findings[i])
+	}
+	return out
+}
+
+func (c Causes) add(f *report.Finding) {
+	c[f.ID] = f
+	for _, id := range f.IDs {
+		c[id] = f
+	}
+}
+
+// Of returns the finding from which another one follows; nil if it follows from none of these.
+func (c Causes) Of(f *report.Finding) *report.Finding {
+	if f.CausedBy == nil {
+		return nil
+	}
+	return c[f.CausedBy.ID]
+}
+
+// Covers reports whether a finding follows from another one that is at least as severe. A format may then show it as
+// less severe than it is, because the cause is shown.
+func (c Causes) Covers(f *report.Finding) bool {
+	cause := c.Of(f)
+	return cause != nil && cause.Severity.Compare(f.Severity) <= 0
+}
+
+// Text says from which finding another one follows; empty if it follows from none of these.
+func (c Causes) Text(f *report.Finding) string {
+	cause := c.Of(f)
+	if cause == nil {
+		return ""
+	}
+	return "follows from " + cause.Code + ": " + cause.Message
+}
+
+// Step is the verb of this program with which a user proceeds after a finding: that of its first remedy with a command
+// of this program. Without one, it is the verb that explains the finding. An audit has an option that tells it from the
+// one that was made.
+func Step(f *report.Finding) string {
+	for _, r := range f.NextSteps() {
+		if verb := verbOf(r.Command); verb != "" {
+			return verb
+		}
+	}
+	return "explain"
+}
+
+// Repairable reports whether a finding has a remedy that repairs it.
+func Repairable(f *report.Finding) bool {
+	return slices.ContainsFunc(f.NextSteps(), func(r report.Remedy) bool { return verbOf(r.Command) == "repair" })
+}
+
+// verbOf is the verb of a command of this program; empty for another program.
+func verbOf(command string) string {
+	rest, ours := strings.CutPrefix(command, "kubectl fleetdoctor ")
+	words := strings.Fields(rest)
+	switch n := len(words); {
+	case !ours || n == 0:
+		return ""
+	case words[0] != "audit":
+		return words[0]
+	case strings.HasPrefix(words[n-1], "--"):
+		return "audit " + words[n-1]
+	case n > 2 && words[n-2] == "-o":
+		return "audit -o " + words[n-1]
+	}
+	return words[0]
+}

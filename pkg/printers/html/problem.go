@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package html writes the report of an audit as one HTML file. The file needs no network: its style and its script are
+// inside, and its content security policy permits nothing else.
 package html
 
 import (
+	"crypto/sha256"
+	_ "embed" // the template, the style and the script
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -123,4 +134,174 @@ func (b *builder) detail(f *report.Finding) finding {
 		out.Steps = append(out.Steps, step)
 	}
 	return out
+}
+
+// places are the places of clusters in their filter.
+type places map[string]int
+
+// filters returns the clusters and the codes of the findings of an audit, and the places of the clusters.
+func filters(a *report.Audit) (clusters, codes []string, of places) {
+	of = places{}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		codes = append(codes, f.Code)
+		for _, c := range digest.Clusters(f) {
+			if _, known := of[c]; !known {
+				of[c] = len(clusters)
+				clusters = append(clusters, c)
+			}
+		}
+	}
+	slices.Sort(codes)
+	return clusters, slices.Compact(codes), of
+}
+
+// of are the places of the clusters of a finding.
+func (p places) of(f *report.Finding) string {
+	var out []string
+	for _, c := range digest.Clusters(f) {
+		out = append(out, strconv.Itoa(p[c]))
+	}
+	return strings.Join(out, " ")
+}
+
+// page is what the layout shows.
+type page struct {
+	Policy string
+	Style  template.CSS
+	Script template.JS
+
+	*report.Audit
+	Title, Totals string
+	Facts         []string
+	Level         digest.Level
+	Verdict       string
+	Objects       bar
+	Unread        int
+	Aggregates    []aggregates
+	Deployments   deployments
+	// Problems are the first problems, Folded those that are folded. MoreProblems counts those that are not shown.
+	Problems, Folded []problem
+	MoreProblems     int
+	Clusters         []string // of findings: the filter names them by their place
+	Codes            []string
+}
+
+// aggregates are the aggregates of one kind.
+type aggregates struct {
+	Kind string
+	Rows []digest.Aggregate
+	// Well are the rows without a problem, if there are many.
+	Well []digest.Aggregate
+}
+
+// manyWell is the number of aggregates without a problem above which they are folded.
+const manyWell = 10
+
+func newPage(a *report.Audit) *page {
+	p := &page{Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
+		Audit: a, Title: digest.Title(&a.Source), Facts: digest.Facts(a), Totals: digest.Totals(a),
+		Unread: a.WithoutResult(), Deployments: newDeployments(a)}
+	p.Level, p.Verdict = digest.Verdict(a)
+	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
+	p.aggregate()
+	var of places
+	p.Clusters, p.Codes, of = filters(a)
+	p.Problems, p.MoreProblems = problems(a, of)
+	if len(p.Problems) > firstProblems {
+		p.Problems, p.Folded = p.Problems[:firstProblems], p.Problems[firstProblems:]
+	}
+	return p
+}
+
+// tile is the number of findings of a severity.
+type tile struct {
+	Severity report.Severity
+	N        int
+}
+
+// Noun is the word after the number.
+func (t tile) Noun() string {
+	switch {
+	case t.Severity == report.Info:
+		return "informational"
+	case t.N == 1:
+		return string(t.Severity)
+	}
+	return string(t.Severity) + "s"
+}
+
+// aggregate adds the aggregates of each kind.
+func (p *page) aggregate() {
+	for _, x := range digest.Aggregates(p.Audit) {
+		if len(p.Aggregates) == 0 || p.Aggregates[len(p.Aggregates)-1].Kind != x.Kind {
+			p.Aggregates = append(p.Aggregates, aggregates{Kind: x.Kind})
+		}
+		of := &p.Aggregates[len(p.Aggregates)-1]
+		of.Rows = append(of.Rows, x)
+	}
+	for i := range p.Aggregates {
+		of := &p.Aggregates[i]
+		at := slices.IndexFunc(of.Rows, digest.Aggregate.Well)
+		if at >= 0 && len(of.Rows)-at > manyWell {
+			of.Rows, of.Well = of.Rows[:at], of.Rows[at:]
+		}
+	}
+}
+
+var (
+	//go:embed report.html.tmpl
+	layout string
+	//go:embed report.css
+	style string
+	//go:embed report.js
+	script string
+)
+
+// policy permits the style and the script of the document, and no request at all.
+func policy() string {
+	return "default-src 'none'; style-src " + source(style) + "; script-src " + source(script) +
+		"; base-uri 'none'; form-action 'none'"
+}
+
+// source is a content security policy's source for an inline element with this content.
+func source(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// functions are the functions of the layout.
+var functions = template.FuncMap{
+	"plural":   report.Plural,
+	"add":      sum,
+	"rows":     func(kind string, rows []digest.Aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
+	"level":    digest.LevelOf,
+	"clusters": digest.Clusters,
+	"tile":     func(s report.Severity, n int) tile { return tile{s, n} },
+	"actual":   aggregateBar,
+	"ready":    func(bd *report.BundleDeployment) bar { return actualBar(bd.Counts, bd.WithoutResult()) },
+	"spread":   spreadBar,
+	"reported": reportedBar,
+	"unready":  unready,
+}
+
+func sum(numbers ...int) int {
+	out := 0
+	for _, n := range numbers {
+		out += n
+	}
+	return out
+}
+
+// Write writes the report as an HTML document. The document needs JavaScript only for filters, the theme and copying.
+func Write(w io.Writer, a *report.Audit) error {
+	t, err := template.New("report").Funcs(functions).Parse(layout)
+	if err != nil {
+		return fmt.Errorf("parsing the layout of the HTML report: %w", err)
+	}
+	// Names and messages can contain characters that change the direction of the text. The writer replaces them.
+	if err := t.Execute(escape.TextWriter(w), newPage(a)); err != nil {
+		return fmt.Errorf("writing the report as HTML: %w", err)
+	}
+	return nil
 }

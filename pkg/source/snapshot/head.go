@@ -4,6 +4,9 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot/files"
 )
 
 // head is the part of a document that is needed to read a snapshot. A member that does not have the type that the API
@@ -174,4 +179,188 @@ func later(a, b time.Time) time.Time {
 		return b.UTC()
 	}
 	return a
+}
+
+const effectNoManifest = "only the objects themselves prove what was captured"
+
+// use replaces what the objects prove by what the manifest states.
+func (s *Snapshot) use(m *Manifest) {
+	kinds := m.kinds()
+	for _, k := range s.kinds.Every() {
+		if _, known := kinds.Preferred(k.GroupKind()); !known {
+			kinds.Add(k)
+		}
+	}
+	s.kinds = kinds
+	for _, k := range kinds.All() {
+		if _, stated := s.coverage[k.GroupKind()]; !stated {
+			s.coverage[k.GroupKind()] = extent{}.coverage()
+		}
+	}
+	for _, g := range m.Gaps {
+		if !g.Listed {
+			s.description.Gaps = append(s.description.Gaps, g.Gap)
+		}
+	}
+	whole := s.cover(m)
+	d := &s.description
+	d.TakenAt, d.Earliest = cmp.Or(m.TakenAt, d.TakenAt), m.Earliest
+	d.KubernetesVersion = cmp.Or(m.Versions.Kubernetes, d.KubernetesVersion)
+	d.Complete, d.Unmasked = m.Complete && whole, m.Unmasked
+	d.Notes = append(slices.Clone(m.Notes), d.Notes...)
+	if m.Masked != nil && m.Unmasked == nil {
+		d.Unmasked = &source.Unmasked{}
+	}
+	if d.Complete {
+		s.separate()
+	}
+}
+
+// cover uses the statement of a manifest about each kind of which no object is lost. It reports whether none is lost.
+func (s *Snapshot) cover(m *Manifest) bool {
+	whole := true
+	s.selected = map[schema.GroupKind]string{}
+	for i := range m.Captured {
+		c := &m.Captured[i]
+		if lost := c.Objects - len(s.objects[c.groupKind()]); lost > 0 {
+			s.description.Gaps = append(s.description.Gaps, source.Gap{
+				What:   fmt.Sprintf("%d of %d objects of kind %s", lost, c.Objects, files.Shown(c.Kind)),
+				Reason: "they are not in the snapshot any more, or are damaged",
+				Effect: "they are not known to be missing on the cluster; take the snapshot again",
+			})
+			whole = false
+			s.coverage[c.groupKind()] = source.NotCovered(source.Failure{
+				Reason: source.NotInSnapshot, Detail: "objects of this kind were lost after the snapshot was taken",
+			})
+			continue
+		}
+		s.coverage[c.groupKind()] = c.coverage()
+		if c.LabelSelector != "" {
+			s.selected[c.groupKind()] = c.LabelSelector
+		}
+	}
+	return whole
+}
+
+// markPartial marks the objects of which not all fields were captured.
+func (s *Snapshot) markPartial() {
+	for _, entries := range s.objects {
+		for i := range entries {
+			e := &entries[i]
+			if !bytes.Contains(e.raw, []byte(CapturedAnnotation)) {
+				continue
+			}
+			m, err := object.ReadMeta(e.raw)
+			e.partial = err == nil && m.Metadata.Annotations[CapturedAnnotation] == CapturedMetadata
+		}
+	}
+}
+
+// separate takes the managedFields out of the objects, as a cluster yields them: an audit uses them for fewer objects
+// then.
+func (s *Snapshot) separate() {
+	var reader object.ItemReader
+	for _, entries := range s.objects {
+		for i := range entries {
+			e := &entries[i]
+			item, err := reader.Read(jsontext.NewDecoder(bytes.NewBuffer(e.raw), lenient))
+			if err == nil && len(item.ManagedFields) > 0 {
+				e.raw, e.managed = bytes.Clone(item.Raw), bytes.Clone(item.ManagedFields)
+			}
+		}
+	}
+}
+
+// list is one List. The documentation of the package has the rules by which it proves that an object is missing.
+type list struct {
+	file            string // name of the file without folders, which may be the name of a resource
+	whole           bool
+	kinds           map[schema.GroupKind]bool // of the items, and whether they have namespaces
+	namespacedKinds int                       // of the items
+	namespace       string                    // of its items
+	namespaces      int                       // of its items: 0, 1, or 2 for more
+	element         schema.GroupVersionKind   // the kind of the items of a typed List
+}
+
+// newList returns a List without items.
+func newList(file string, element schema.GroupVersionKind) list {
+	l := list{file: file, whole: true, element: element, kinds: map[schema.GroupKind]bool{}}
+	if element.Kind != "" {
+		l.kinds[element.GroupKind()] = false
+	}
+	return l
+}
+
+// add adds an item.
+func (l *list) add(k object.Key) {
+	gk, namespaced := k.GroupKind(), k.Namespace != ""
+	if namespaced && !l.kinds[gk] {
+		l.namespacedKinds++
+	}
+	l.kinds[gk] = l.kinds[gk] || namespaced
+	if namespaced && k.Namespace != l.namespace {
+		l.namespaces = min(l.namespaces+1, 2)
+		l.namespace = k.Namespace
+	}
+}
+
+// everywhere reports whether the List proves absence in all namespaces. wide states that a List of the snapshot has
+// items in several namespaces, narrow that one may have items in one namespace only.
+func (l *list) everywhere(wide, narrow bool) bool {
+	switch l.namespaces {
+	case 0:
+		return wide || !narrow
+	case 1:
+		return wide && l.namespacedKinds == 1
+	}
+	return true
+}
+
+// extent is the set of namespaces in which all objects of a kind were captured. "" stands for cluster-scoped objects.
+type extent struct {
+	everywhere bool
+	namespaces []string
+}
+
+// notCaptured is the failure in all namespaces in which nothing proves that all objects of a kind were captured. The
+// text does not name the kind, so that kinds with the same failure can be shown together.
+var notCaptured = source.Failure{
+	Reason: source.NotInSnapshot, Detail: "no whole List of the kind was captured in that namespace",
+}
+
+// coverage is the coverage of a kind.
+func (x extent) coverage() source.Coverage {
+	if x.everywhere {
+		return source.Covered()
+	}
+	return source.CoveredIn(x.namespaces, notCaptured)
+}
+
+// extents evaluates the Lists. named returns the kind of the resource in the name of a file. cut states that data was
+// not read.
+func extents(lists []list, cut bool, named func(file string) (schema.GroupKind, bool)) map[schema.GroupKind]extent {
+	out := map[schema.GroupKind]extent{}
+	wide, narrow := false, cut
+	for _, l := range lists {
+		wide = wide || l.namespaces > 1
+		narrow = narrow || l.namespaces == 1
+	}
+	for _, l := range lists {
+		if !l.whole {
+			continue
+		}
+		if k, ok := named(l.file); ok && len(l.kinds) == 0 {
+			l.kinds[k] = false
+		}
+		for k, namespaced := range l.kinds {
+			x := out[k]
+			x.everywhere = x.everywhere || l.everywhere(wide, narrow)
+			x.namespaces = append(x.namespaces, "")
+			if namespaced {
+				x.namespaces = append(x.namespaces, l.namespace)
+			}
+			out[k] = x
+		}
+	}
+	return out
 }
