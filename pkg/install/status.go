@@ -200,6 +200,10 @@ func Count(n int, noun string) string {
 // maxHistory is the number of revisions that are kept, as with the command helm.
 const maxHistory = 10
 
+// serverValidates is true because every server that is supported validates the fields of objects itself. Helm would
+// only find that out, and would decode the schemas of all kinds of a group for each object.
+const serverValidates = true
+
 // Helm runs Helm's actions for the release of a chart.
 type Helm struct {
 	*action.Configuration
@@ -266,14 +270,14 @@ func (h *Helm) Install(ctx context.Context, values map[string]any, dryRun bool, 
 		install := action.NewInstall(h.Configuration)
 		install.ReleaseName, install.Namespace, install.Replace = h.name, h.namespace, true
 		install.DryRunStrategy, install.WaitStrategy, install.Timeout = strategy, wait, limit
-		install.ForceConflicts = true
+		install.ForceConflicts, install.DisableOpenAPIValidation = true, serverValidates
 		_, err = install.RunWithContext(ctx, c, values)
 		return err
 	}
 	upgrade := action.NewUpgrade(h.Configuration)
 	upgrade.Namespace, upgrade.MaxHistory, upgrade.ResetValues = h.namespace, maxHistory, true
 	upgrade.DryRunStrategy, upgrade.WaitStrategy, upgrade.Timeout = strategy, wait, limit
-	upgrade.ForceConflicts = true
+	upgrade.ForceConflicts, upgrade.DisableOpenAPIValidation = true, serverValidates
 	_, err = upgrade.RunWithContext(ctx, h.name, c, values)
 	return err
 }
