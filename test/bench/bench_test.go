@@ -5,22 +5,67 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
+
+// built is the product for the tests, in a directory that outlives the first of them.
+var built struct {
+	dir  string
+	once sync.Once
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "fleetdoctor-bench-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built.dir = dir
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// runSmall runs the program, and returns what it prints. All tests measure one product, so that it is linked once.
+func runSmall(t *testing.T, args ...string) document {
+	t.Helper()
+	product := filepath.Join(built.dir, "kubectl-fleetdoctor")
+	built.once.Do(func() { built.err = buildProduct(context.WithoutCancel(t.Context()), product) })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	var out, progress bytes.Buffer
+	if err := run(t.Context(), append([]string{"-product", product, "-json"}, args...), &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	var doc document
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
 
 // TestRun measures a few objects to check the whole program. Only figures that do not depend on the machine are
 // compared.
@@ -71,16 +116,9 @@ func TestRun(t *testing.T) {
 
 // TestRunManagement measures a small management cluster. The program itself checks that an audit reports nothing.
 func TestRunManagement(t *testing.T) {
-	var out, progress bytes.Buffer
-	if err := run(t.Context(), []string{"-fleet", "-n", "12", "-rounds", "2", "-json"}, &out, &progress); err != nil {
-		t.Fatalf("%v\n%s", err, &progress)
-	}
-	var doc document
-	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := runSmall(t, "-fleet", "-n", "12", "-rounds", "2")
 	if len(doc.Results) != 1 || len(doc.Results[0].Rounds) != 2 || len(doc.Targets) != 3 {
-		t.Fatalf("measured: %s", &out)
+		t.Fatalf("measured: %+v", doc)
 	}
 	if r := doc.Results[0]; r.Deployments != 144 || r.Objects != 144*perDeployment || len(r.Excess) > 0 {
 		t.Errorf("%d resources in %d BundleDeployments, requests in excess %v", r.Objects, r.Deployments, r.Excess)
@@ -106,18 +144,10 @@ func TestRunChanges(t *testing.T) {
 			[]string{"bare create (POST) ", "bare apply "}},
 	} {
 		t.Run(c.verb, func(t *testing.T) {
-			var out, progress bytes.Buffer
-			if err := run(t.Context(), []string{"-" + c.verb, "-n", "20", "-rounds", "2", "-json"}, &out,
-				&progress); err != nil {
-				t.Fatalf("%v\n%s", err, &progress)
-			}
-			var doc document
-			if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-				t.Fatal(err)
-			}
+			doc := runSmall(t, "-"+c.verb, "-n", "20", "-rounds", "2")
 			results := c.results(doc)
 			if len(results) != 1 || len(results[0].Rounds) != 2 || results[0].Objects != 20 {
-				t.Fatalf("measured: %s", &out)
+				t.Fatalf("measured: %+v", doc)
 			}
 			for _, r := range results[0].Rounds {
 				measured := r.Bare > 0 && r.Verb.Wall > 0 && r.Undo.Wall > 0 && r.Verb.Peak > mebibyte
@@ -149,17 +179,9 @@ func TestRunChanges(t *testing.T) {
 // TestRunClusters measures three small clusters. The program itself checks that an audit finds every object of each
 // ready, which it does only if the release records and the live objects of a cluster agree.
 func TestRunClusters(t *testing.T) {
-	var out, progress bytes.Buffer
-	if err := run(t.Context(), []string{"-clusters", "3", "-n", "20", "-rounds", "2", "-json"}, &out,
-		&progress); err != nil {
-		t.Fatalf("%v\n%s", err, &progress)
-	}
-	var doc document
-	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := runSmall(t, "-clusters", "3", "-n", "20", "-rounds", "2")
 	if len(doc.Clusters) != 1 || len(doc.Clusters[0].Rounds) != 2 || len(doc.Targets) != 2 {
-		t.Fatalf("measured: %s", &out)
+		t.Fatalf("measured: %+v", doc)
 	}
 	for _, r := range doc.Clusters[0].Rounds {
 		if len(r.Each) != 3 || r.sequence().Wall <= r.Each[0].Wall || r.Together.Peak < mebibyte {

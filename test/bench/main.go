@@ -162,6 +162,16 @@ func (o options) defaultSize() string {
 	return "5000"
 }
 
+// buildProduct builds the product of this checkout. A flag that changes how packages are compiled, such as -trimpath,
+// would compile all dependencies once more.
+func buildProduct(ctx context.Context, file string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", file, productPackage)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the product: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // run measures, and removes everything that it created.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
@@ -176,10 +186,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	b := &bench{options: o, dir: dir, start: time.Now(), stderr: stderr, product: o.product}
 	if b.product == "" && !o.webhook {
 		b.product = filepath.Join(dir, "kubectl-fleetdoctor")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", b.product,
-			productPackage)
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("building the product: %w\n%s", err, out)
+		if err := buildProduct(ctx, b.product); err != nil {
+			return err
 		}
 	}
 	settings := []cluster.Option{cluster.WithFleetCRDs()}

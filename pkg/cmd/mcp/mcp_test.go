@@ -329,7 +329,7 @@ func TestFlags(t *testing.T) {
 // TestProcess runs the program as an agent does: as a process, over its standard input and output.
 func TestProcess(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), program)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/"+program)
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/"+program)
 	build.Dir = checkout
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
