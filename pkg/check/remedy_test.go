@@ -121,7 +121,7 @@ func TestNameOfFlag(t *testing.T) {
 	ref := directory.SecretRef(release.Name{})
 	ref.Name = "--server=http://registry.example.com"
 	for _, command := range []string{c.ShowSecret(ref).Command, c.Describe(ref).Command,
-		c.History(release.Name{Name: ref.Name}).Command, in.Steps.ProcessCommand("a/" + ref.Name)} {
+		c.History(release.Name{Name: ref.Name}).Command, in.Steps.Process("a/"+ref.Name, "").Command} {
 		before, _, _ := strings.Cut(command, "registry.example.com")
 		if !strings.Contains(before, "/--server") && !strings.Contains(before, " -- ") {
 			t.Errorf("%s: the name is a flag", command)

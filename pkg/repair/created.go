@@ -249,12 +249,17 @@ func (r *removal) prepare(ctx context.Context, client Client, i *Item) (err erro
 }
 
 func (r *removal) try(ctx context.Context, client Client, i *Item) error {
+	return remove(ctx, client, i, errReplaced)
+}
+
+// remove deletes the object of an item. replaced is the error for another object of the same name.
+func remove(ctx context.Context, client Client, i *Item, replaced changedError) error {
 	_, err := client.Delete(ctx, i.Ref, i.UID)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return errReplaced
+		return replaced
 	}
 	return err
 }

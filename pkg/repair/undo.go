@@ -258,6 +258,9 @@ func (NoFacts) Release(name string, bundle ownership.Bundle) ownership.Existence
 // SetsKnown implements ownership.Facts.
 func (NoFacts) SetsKnown(object.Key) bool { return false }
 
+// errOther is an object that was replaced after the step.
+var errOther = changedError{"it was deleted and created again since: it is another object"}
+
 // errUndone is returned for an object that needs no undo.
 var errUndone = errors.New("it needs no undo")
 
@@ -273,7 +276,7 @@ func (r *reversal) prepare(ctx context.Context, c Client, i *Item) error {
 	case err != nil:
 		return err
 	case uid != i.UID:
-		return changedError{"it was deleted and created again since: it is another object"}
+		return errOther
 	case compare.HasMerged(live, r.undo):
 		return errUndone
 	case !compare.HasMerged(live, r.forward):
@@ -323,21 +326,14 @@ func (u *uncreation) prepare(ctx context.Context, c Client, i *Item) error {
 	case u.created == "":
 		return changedError{"it is not known whether the repair created it: the receipt has no outcome for it"}
 	case now.Metadata.UID != u.created:
-		return changedError{"it was deleted and created again since: it is another object"}
+		return errOther
 	}
 	i.UID = u.created
 	return nil
 }
 
 func (u *uncreation) try(ctx context.Context, c Client, i *Item) error {
-	_, err := c.Delete(ctx, i.Ref, i.UID)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case apierrors.IsConflict(err):
-		return changedError{"it was deleted and created again since: it is another object"}
-	}
-	return err
+	return remove(ctx, c, i, errOther)
 }
 
 // revival creates an object as it was before it was deleted, in the place of the one that was created.

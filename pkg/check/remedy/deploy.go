@@ -134,14 +134,9 @@ func (m *Maker) StartJob(repo string, generation int64) Remedy {
 
 // Process makes the controller process a Bundle ("namespace/name"), without a deploy.
 func (m *Maker) Process(bundle, effect string) Remedy {
-	return Run(m.ProcessCommand(bundle), "%s", effect).
-		With(m.reconciles(facts.Named(state.Bundle, bundle), "Fleet's controller processes the Bundle; nothing is "+
-			"deployed"))
-}
-
-// ProcessCommand returns the command of Process.
-func (m *Maker) ProcessCommand(bundle string) string {
-	return m.reconcile("bundles", facts.Named(state.Bundle, bundle))
+	ref := facts.Named(state.Bundle, bundle)
+	return Run(m.reconcile("bundles", ref), "%s", effect).
+		With(m.reconciles(ref, "Fleet's controller processes the Bundle; nothing is deployed"))
 }
 
 // TryNow makes an agent try a deploy again that failed. It does that by itself too, after growing pauses.
