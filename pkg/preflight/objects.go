@@ -40,6 +40,9 @@ func (r *rollout) object(o *evaluate.Object) {
 	owned := r.owners(o)
 	r.ownNamespace(o)
 	item := r.refused(o)
+	if item != nil { // the next item may move this one
+		item.Overwrites = o.Differences
+	}
 	if o.State == evaluate.Missing || o.State == evaluate.Unknown {
 		return
 	}
@@ -51,7 +54,9 @@ func (r *rollout) object(o *evaluate.Object) {
 		r.takeOver(o)
 	}
 	r.forcedClaim(o)
-	r.fields(o, item)
+	if item == nil {
+		r.fields(o)
+	}
 }
 
 // refused returns the item that the API server refuses the object; nil if it does not.
@@ -331,17 +336,14 @@ func (r *rollout) effects(o *evaluate.Object) effects {
 func (e effects) changes() bool { return len(e.changed)+len(e.overwritten) > 0 }
 
 // fields reports what the rollout does to the fields of an object, and the fields with which the apply would fail on a
-// conflict. It overwrites none if the API server refuses the object, as item says, or did that in the last deploy.
-func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
-	if item == nil {
-		item = r.failedOn(o)
-	}
-	if item != nil {
+// conflict. It overwrites none if the API server refused the object in the last deploy.
+func (r *rollout) fields(o *evaluate.Object) {
+	if item := r.failedOn(o); item != nil {
 		item.Overwrites = o.Differences
 		return
 	}
 	if owners := r.d.Conflicting(o.Differences); len(owners) > 0 && !o.Trial.Accepted {
-		item = r.add("ApplyConflict", &o.Ref,
+		item := r.add("ApplyConflict", &o.Ref,
 			"%s: Helm applies the release server-side, and %s owns %s: the apply fails on the conflict", o.Key(),
 			strings.Join(owners, " and "), differing(o.Differences))
 		item.Overwrites = o.Differences
@@ -356,7 +358,7 @@ func (r *rollout) fields(o *evaluate.Object, item *report.PreflightItem) {
 		r.add("Changed", &o.Ref, "%s: the rollout changes %s from the bundle", o.Key(), differing(x)).Overwrites = x
 	}
 	if x := found.left; len(x) > 0 {
-		item = r.add("NotReverted", &o.Ref, "%s: the rollout leaves %s from the bundle: Helm patches a custom "+
+		item := r.add("NotReverted", &o.Ref, "%s: the rollout leaves %s from the bundle: Helm patches a custom "+
 			"resource only where its manifest changes", o.Key(), differing(x))
 		item.Overwrites = x
 	}
