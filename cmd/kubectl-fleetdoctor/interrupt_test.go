@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -80,20 +81,20 @@ func TestInterrupt(t *testing.T) {
 			})
 			return obstacle{args: []string{"audit", "--server", address}, reached: reached}
 		},
-		"discovery of the webhook's kinds": func(t *testing.T) obstacle {
+		"a read of the webhook's objects": func(t *testing.T) obstacle {
 			t.Helper()
-			discovered := make(chan struct{})
+			asked := make(chan struct{})
 			var once sync.Once
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/api" && r.URL.Path != "/apis" {
+				if !strings.Contains(r.URL.Path, "/clusterrolebindings/") {
 					http.Error(w, "no", http.StatusForbidden)
 					return
 				}
-				once.Do(func() { close(discovered) })
+				once.Do(func() { close(asked) })
 				<-r.Context().Done()
 			}))
 			t.Cleanup(s.Close)
-			return obstacle{args: []string{"webhook", "status", "--server", s.URL}, reached: func() { <-discovered }}
+			return obstacle{args: []string{"webhook", "status", "--server", s.URL}, reached: func() { <-asked }}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
