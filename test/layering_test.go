@@ -156,18 +156,13 @@ var layers = []layer{
 			"pkg/collect", "pkg/escape", "pkg/render/process", "pkg/cmd/query", "pkg/printers", "pkg/snapshot",
 			"pkg/source/snapshot", "pkg/check/codes"}},
 	{packages: []string{"pkg/printers"}, pure: true, never: clients,
-		may: []string{"pkg/check/codes", "pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest",
-			"pkg/printers/unified"}},
-	{packages: []string{"pkg/printers/unified"}, pure: true, never: evaluating,
-		may: []string{"pkg/report", "pkg/escape", "pkg/secret"}},
+		may: []string{"pkg/check/codes", "pkg/object", "pkg/report", "pkg/escape", "pkg/printers/digest"}},
 	{packages: []string{"pkg/printers/digest"}, pure: true, never: evaluating,
-		may: []string{"pkg/check/codes", "pkg/object", "pkg/report", "pkg/escape", "pkg/printers/unified"}},
+		may: []string{"pkg/report", "pkg/escape", "pkg/secret", "pkg/check/codes", "pkg/object"}},
 	// Of the rules that it writes, only pkg/compare knows which are the smallest.
-	{packages: []string{"pkg/printers/comparepatches"}, pure: true, never: clients,
-		may: []string{"pkg/check/codes", "pkg/object", "pkg/report", "pkg/escape", "pkg/compare"}},
-	// The formats of an audit, one package each.
-	{packages: []string{"pkg/printers/*"}, pure: true, never: clients,
-		may: []string{"pkg/object", "pkg/report", "pkg/escape", "pkg/check", "pkg/printers/digest"}},
+	{packages: []string{"pkg/printers/export"}, pure: true, never: clients,
+		may: []string{"pkg/check/codes", "pkg/object", "pkg/report", "pkg/escape", "pkg/compare", "pkg/check",
+			"pkg/printers/digest"}},
 	// It uses a source only as an interface. The clients that it reaches are those of Helm's engine.
 	{packages: []string{"pkg/collect"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/render", "pkg/source", "pkg/state",
@@ -214,7 +209,7 @@ var layers = []layer{
 	// It prints documents; verbs pass it the function that prints the table.
 	{packages: []string{"pkg/cmd/output"},
 		may: []string{"pkg/cmd/cli", "pkg/escape", "pkg/collect", "pkg/check", "pkg/report", "pkg/printers",
-			"pkg/evaluate", "pkg/object", "pkg/printers/unified"}},
+			"pkg/evaluate", "pkg/object", "pkg/printers/digest"}},
 	{packages: []string{"pkg/cmd/input"},
 		may: []string{"pkg/cmd/cli", "pkg/cmd/output", "pkg/escape", "pkg/source", "pkg/source/cluster",
 			"pkg/source/snapshot", "pkg/audit", "pkg/collect", "pkg/evaluate", "pkg/check", "pkg/check/remedy",
@@ -231,7 +226,7 @@ var layers = []layer{
 		may: []string{"pkg/cmd/chart", "pkg/cmd/input", "pkg/cmd/cli", "pkg/cmd/output", "pkg/cmd/query",
 			"pkg/escape", "pkg/heap", "pkg/install", "pkg/journal", "pkg/ownership", "pkg/report", "pkg/transport",
 			"pkg/source", "pkg/source/cluster", "pkg/collect", "pkg/audit", "pkg/auditor/publish",
-			"pkg/auditor/metrics", "pkg/auditor", "pkg/auditor/installation"}},
+			"pkg/auditor/metrics", "pkg/auditor"}},
 	{packages: []string{"pkg/cmd/webhook"},
 		may: []string{"pkg/cmd/chart", "pkg/cmd/cli", "pkg/cmd/input", "pkg/transport", "pkg/escape", "pkg/install",
 			"pkg/object", "webhook/admission", "webhook/installation", "webhook/server"}},
@@ -239,9 +234,8 @@ var layers = []layer{
 		may: []string{"pkg/check/codes", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/cli", "pkg/install",
 			"pkg/cmd/query", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/directory",
 			"pkg/desired", "pkg/collect", "pkg/evaluate", "pkg/secret", "pkg/audit", "pkg/repair", "pkg/preflight",
-			"pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/*",
-			"pkg/printers/comparepatches", "pkg/escape", "pkg/snapshot", "pkg/query", "pkg/journal", "pkg/fleet",
-			"pkg/state"}},
+			"pkg/object", "pkg/ownership", "pkg/check", "pkg/report", "pkg/printers", "pkg/printers/export",
+			"pkg/escape", "pkg/snapshot", "pkg/query", "pkg/journal", "pkg/fleet", "pkg/state"}},
 	// It must not import other packages of the module: then it is initialized before them and before their libraries.
 	{packages: []string{"pkg/heap"}, never: slices.Concat(evaluating, []string{"k8s.io", "sigs.k8s.io"})},
 	{packages: []string{"cmd/kubectl-fleetdoctor"},
@@ -260,8 +254,6 @@ var layers = []layer{
 	// Helm's actions import libraries of commands.
 	{packages: []string{"pkg/install"},
 		may: []string{"pkg/object", "pkg/fleet", "manifests"}},
-	{packages: []string{"pkg/auditor/installation"},
-		may: []string{"pkg/install"}},
 	{packages: []string{"webhook/installation"},
 		may: []string{"pkg/object", "pkg/fleet", "pkg/install", "webhook/admission"}},
 	// Tests import what they test. No row above names this one, so the product cannot import it.
@@ -270,11 +262,11 @@ var layers = []layer{
 			"pkg/render/process", "pkg/source", "pkg/source/cluster", "pkg/source/snapshot", "pkg/state",
 			"pkg/directory", "pkg/desired", "pkg/collect", "pkg/evaluate", "pkg/secret", "pkg/compare", "pkg/health",
 			"pkg/report", "pkg/check", "pkg/check/facts", "pkg/check/remedy", "pkg/escape", "pkg/printers",
-			"pkg/printers/*", "pkg/printers/comparepatches", "pkg/audit", "pkg/repair", "pkg/query", "pkg/preflight",
-			"pkg/cmd", "pkg/cmd/*", "pkg/cmd/chart", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/cli",
-			"pkg/cmd/query", "pkg/cmd/webhook", "pkg/snapshot", "pkg/auditor/view", "pkg/auditor/metrics",
-			"pkg/auditor/publish", "pkg/journal", "pkg/install", "pkg/auditor/installation", "pkg/cmd/auditor",
-			"webhook/admission", "webhook/index", "webhook/server", "webhook/installation", "manifests"}},
+			"pkg/printers/export", "pkg/audit", "pkg/repair", "pkg/query", "pkg/preflight", "pkg/cmd", "pkg/cmd/*",
+			"pkg/cmd/chart", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/cli", "pkg/cmd/query", "pkg/cmd/webhook",
+			"pkg/snapshot", "pkg/auditor/view", "pkg/auditor/metrics", "pkg/auditor/publish", "pkg/journal",
+			"pkg/install", "pkg/cmd/auditor", "webhook/admission", "webhook/index", "webhook/server",
+			"webhook/installation", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.

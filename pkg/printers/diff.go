@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -33,9 +32,9 @@ func diff(l *layout, cluster string, of object.Ref, diffs []report.Difference) {
 	if l.ExternalDiff != nil {
 		l.ExternalDiff(cluster, of, diffs)
 	} else {
-		sides(l, of, diffs, "bundle", "cluster", unified.Cluster)
+		sides(l, of, diffs, "bundle", "cluster", digest.Cluster)
 	}
-	sides(l, of, recorded, "bundle", "release", unified.Release)
+	sides(l, of, recorded, "bundle", "release", digest.Release)
 }
 
 // field adds the path of a field, who wrote its live value and when, and which value the release record has.
@@ -60,22 +59,22 @@ func field(l *layout, d *report.Difference) {
 }
 
 // signStyles are the styles of the lines of a diff.
-var signStyles = map[rune]style{'-': red, '+': green, unified.Omitted: dim}
+var signStyles = map[rune]style{'-': red, '+': green, digest.Omitted: dim}
 
 // sides adds the values of two sides as a unified diff. from and to are their names.
-func sides(l *layout, of object.Ref, diffs []report.Difference, from, to string, side unified.Side) {
+func sides(l *layout, of object.Ref, diffs []report.Difference, from, to string, side digest.Side) {
 	if len(diffs) == 0 {
 		return
 	}
-	fields := unified.NewFields(diffs)
-	hunks := unified.Diff(fields.Document(unified.Bundle), fields.Document(side))
+	fields := digest.NewFields(diffs)
+	hunks := digest.Diff(fields.Document(digest.Bundle), fields.Document(side))
 	if len(hunks) == 0 {
 		l.say(inset, "the values differ only in parts that are hidden")
 		return
 	}
 	shortened, dropped := 0, 0
 	if !l.Full {
-		hunks, shortened, dropped = unified.Cut(hunks)
+		hunks, shortened, dropped = digest.Cut(hunks)
 	}
 	l.title(fmt.Sprintf("--- %-7s  %s", from, of.Key()))
 	l.title(fmt.Sprintf("+++ %-7s  %s", to, of.Key()))

@@ -14,11 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/output"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
@@ -112,5 +108,5 @@ func printed(t *testing.T, a *report.Audit) map[string]string {
 }
 
 // ofAudits are formats that only an audit has.
-var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": comparepatches.Write,
-	"junit": junit.Write, "sarif": sarif.Write, "html": html.Write, "markdown": markdown.Write}
+var ofAudits = map[string]func(io.Writer, *report.Audit) error{"compare-patches": export.WriteComparePatches,
+	"junit": export.WriteJUnit, "sarif": export.WriteSARIF, "html": export.WriteHTML, "markdown": export.WriteMarkdown}

@@ -4,14 +4,14 @@ package browser_test
 
 import (
 	"bytes"
-	_ "embed" // a function for the page
+	_ "embed"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
@@ -38,7 +38,7 @@ func TestViolation(t *testing.T) {
 	for _, wrong := range []string{`<img src="x">`, `<p style="color: red">x</p>`, `<svg onload="alert(1)"></svg>`,
 		`<script>alert(1)</script>`, `<link rel="stylesheet" href="https://example.com/x.css">`} {
 		var out bytes.Buffer
-		if err := html.Write(&out, reports.Full()); err != nil {
+		if err := export.WriteHTML(&out, reports.Full()); err != nil {
 			t.Fatal(err)
 		}
 		x := openDocument(t, bytes.Replace(out.Bytes(), []byte("<main>"), []byte(wrong+"<main>"), 1))

@@ -24,7 +24,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -78,7 +78,7 @@ type tab struct {
 func open(t *testing.T, a *report.Audit, before ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
 	var b bytes.Buffer
-	if err := html.Write(&b, a); err != nil {
+	if err := export.WriteHTML(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	return openDocument(t, b.Bytes(), before...)

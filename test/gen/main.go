@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/input"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
@@ -286,7 +286,7 @@ func schema(document any, kinds ...string) func() ([]byte, error) {
 			},
 		}
 		for _, dir := range []string{"pkg/report", "pkg/object", "pkg/evaluate", "pkg/check/remedy",
-			"pkg/install", "pkg/journal", "pkg/source", "pkg/auditor/installation", "webhook/installation",
+			"pkg/install", "pkg/journal", "pkg/source", "pkg/cmd/auditor", "webhook/installation",
 			"webhook/admission"} {
 			if err := r.AddGoComments("github.com/fleetdoctor/kubectl-fleetdoctor", dir); err != nil {
 				return nil, err

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )

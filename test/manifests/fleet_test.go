@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	auditor "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"

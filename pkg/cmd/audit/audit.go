@@ -21,11 +21,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/query"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -106,11 +102,11 @@ const patchesFormat, treeFormat = "compare-patches", "tree"
 func formats() []output.Format {
 	return []output.Format{
 		{Name: treeFormat},
-		format(patchesFormat, comparepatches.Write),
-		format("junit", junit.Write),
-		format("sarif", sarif.Write),
-		format("html", html.Write),
-		format("markdown", markdown.Write),
+		format(patchesFormat, export.WriteComparePatches),
+		format("junit", export.WriteJUnit),
+		format("sarif", export.WriteSARIF),
+		format("html", export.WriteHTML),
+		format("markdown", export.WriteMarkdown),
 	}
 }
 

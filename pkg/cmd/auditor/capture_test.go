@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 )
 
 // TestTenantDeployment checks that a Deployment in the namespace of a tenant does not change where the auditor is
@@ -20,7 +20,7 @@ func TestTenantDeployment(t *testing.T) {
 	installed(t, "real")
 	shared.Namespace(t, "a-tenant")
 	d := &appsv1.Deployment{}
-	if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: "real", Name: installation.Name},
+	if err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: "real", Name: auditor.Name},
 		d); err != nil {
 		t.Fatal(err)
 	}

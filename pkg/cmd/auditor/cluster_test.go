@@ -31,8 +31,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cluster"
@@ -96,10 +96,10 @@ func installed(t *testing.T, namespace string, args ...string) result {
 func objects(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, kind := range installation.Chart.Kinds {
+	for _, kind := range auditor.Chart.Kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		byLabel := client.MatchingLabels{install.NameLabel: installation.Name}
+		byLabel := client.MatchingLabels{install.NameLabel: auditor.Name}
 		if err := shared.Client().List(t.Context(), list, byLabel); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestUninstall(t *testing.T) {
 		t.Fatalf("objects (-want +got):\n%s", diff)
 	}
 	journal := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "out", Name: "journal",
-		Labels: map[string]string{install.NameLabel: installation.Name}}}
+		Labels: map[string]string{install.NameLabel: auditor.Name}}}
 	if err := shared.Client().Create(t.Context(), journal); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func helmUninstall(t *testing.T, namespace string) {
 	}
 	uninstall := action.NewUninstall(configuration)
 	uninstall.WaitStrategy = kube.HookOnlyStrategy
-	if _, err := uninstall.Run(installation.Name); err != nil {
+	if _, err := uninstall.Run(auditor.Name); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -234,7 +234,7 @@ func TestKeep(t *testing.T) {
 // TestDeployedByFleet checks that an installation by Fleet is changed only on request.
 func TestDeployedByFleet(t *testing.T) {
 	installed(t, "fleeted", "--keep")
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "fleeted", Name: installation.Name}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "fleeted", Name: auditor.Name}}
 	if err := shared.Client().Patch(t.Context(), d, client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"objectset.rio.cattle.io/hash":"0a"}}}`))); err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestDeployedByFleet(t *testing.T) {
 // asAuditor returns a configuration with the rights of the account of an auditor in a namespace.
 func asAuditor(namespace string) *rest.Config {
 	config := shared.Config()
-	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + installation.Name
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + auditor.Name
 	config.Impersonate.Groups = []string{"system:authenticated", "system:serviceaccounts",
 		"system:serviceaccounts:" + namespace}
 	return config
@@ -290,7 +290,7 @@ func TestRights(t *testing.T) {
 		w.Stop()
 	}
 	meta := metav1.ObjectMeta{Namespace: "rights", Name: "x"}
-	account := metav1.ObjectMeta{Namespace: "rights", Name: installation.Name}
+	account := metav1.ObjectMeta{Namespace: "rights", Name: auditor.Name}
 	for _, o := range []client.Object{&corev1.Secret{ObjectMeta: meta}, &corev1.Pod{ObjectMeta: meta},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}}} {
 		if err := c.Create(t.Context(), o); !apierrors.IsForbidden(err) {
@@ -298,7 +298,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 	for _, o := range []client.Object{&appsv1.Deployment{ObjectMeta: account}, &rbacv1.Role{ObjectMeta: account},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: installation.Name}}} {
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: auditor.Name}}} {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
 		if err := c.Patch(t.Context(), o, patch); !apierrors.IsForbidden(err) {
 			t.Errorf("patching %T: %v", o, err)
@@ -339,7 +339,7 @@ func TestRightsOfAudit(t *testing.T) {
 	installed(t, "audits")
 	want := gaps()
 	poll.Until(t, func() error { // the server enforces roles after a moment
-		got := gaps("--as=system:serviceaccount:audits:"+installation.Name, "--as-group=system:authenticated")
+		got := gaps("--as=system:serviceaccount:audits:"+auditor.Name, "--as-group=system:authenticated")
 		if got != want {
 			return fmt.Errorf("gaps %s, and those of the administrator: %s", got, want)
 		}

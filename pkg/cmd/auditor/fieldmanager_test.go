@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
@@ -16,10 +16,10 @@ import (
 // find no conflict.
 func TestFieldManager(t *testing.T) {
 	installed(t, "managed", "--dashboards=configmap", "--prometheus=operator")
-	for _, kind := range installation.Chart.Kinds {
+	for _, kind := range auditor.Chart.Kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		err := shared.Client().List(t.Context(), list, client.MatchingLabels{install.NameLabel: installation.Name})
+		err := shared.Client().List(t.Context(), list, client.MatchingLabels{install.NameLabel: auditor.Name})
 		if err != nil {
 			t.Fatal(err)
 		}

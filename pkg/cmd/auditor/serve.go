@@ -19,7 +19,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/metrics"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/publish"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
@@ -140,7 +139,7 @@ func (o *serveOptions) AddHint(err error) error {
 
 // values are the flags for the values of the chart. They implement chart.Values.
 type values struct {
-	installation.Values
+	Values
 	events, journal        bool
 	prometheus, dashboards *cli.Enum
 	readRules              string
@@ -194,7 +193,7 @@ func (v *values) Parse(common install.Common, isGiven install.Given) (any, error
 	if err != nil {
 		return nil, fmt.Errorf("--read-rules: %w", err)
 	}
-	if v.ReadRules, err = installation.ParseReadRules(role); err != nil {
+	if v.ReadRules, err = ParseReadRules(role); err != nil {
 		return nil, fmt.Errorf("--read-rules: %s: %w", v.readRules, err)
 	}
 	return &v.Values, nil
@@ -202,7 +201,7 @@ func (v *values) Parse(common install.Common, isGiven install.Given) (any, error
 
 // component is what the verb installs.
 var component = chart.Component{
-	Chart: installation.Chart, Verb: "auditor", Noun: "the auditor",
+	Chart: Chart, Verb: "auditor", Noun: "the auditor",
 	NotReady: "It becomes ready when it has read everything.",
 	NoKind: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave out " +
 		"--prometheus=operator.",
@@ -229,7 +228,7 @@ func NewCommand(env cli.Environment) *cobra.Command {
 
 // evaluate implements chart.Evaluator.
 func evaluate(ctx context.Context, c *install.Cluster, f install.Facts) (*install.Status, any, []string) {
-	s := installation.Evaluate(installation.Read(ctx, c, f))
+	s := Evaluate(Read(ctx, c, f))
 	var names []string
 	for _, r := range s.Replicas {
 		names = append(names, "pod/"+escape.Line(r.Pod))

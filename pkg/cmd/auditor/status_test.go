@@ -15,15 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
 )
 
 // status runs `auditor status -o json`, and compares its document with the schema.
-func status(t *testing.T, kubeconfig, namespace string) (*installation.Status, result) {
+func status(t *testing.T, kubeconfig, namespace string) (*auditor.Status, result) {
 	t.Helper()
 	r := run(t.Context(), kubeconfig, "status", "-n", namespace, "-o", "json")
-	var s installation.Status
+	var s auditor.Status
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
 		t.Fatalf("status did not print JSON: %v\n%s%s", err, r.out, r.errOut)
 	}
@@ -42,7 +42,7 @@ func status(t *testing.T, kubeconfig, namespace string) (*installation.Status, r
 }
 
 // states returns the states of the checks by name.
-func states(s *installation.Status) map[string]install.State {
+func states(s *auditor.Status) map[string]install.State {
 	out := map[string]install.State{}
 	for _, c := range s.Checks {
 		out[c.Name] = c.State
@@ -79,7 +79,7 @@ func TestStatus(t *testing.T) {
 func running(t *testing.T, namespace, name string) {
 	t.Helper()
 	var d appsv1.Deployment
-	err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: installation.Name}, &d)
+	err := shared.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: auditor.Name}, &d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/installation"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/auditor"
 )
 
 // TestRightsKept checks that an upgrade does not extend the rights of the auditor unless a flag says so.
@@ -23,7 +23,7 @@ func TestRightsKept(t *testing.T) {
 	}
 	rules := func() []rbacv1.PolicyRule {
 		var r rbacv1.ClusterRole
-		if err := shared.Client().Get(t.Context(), client.ObjectKey{Name: installation.Name}, &r); err != nil {
+		if err := shared.Client().Get(t.Context(), client.ObjectKey{Name: auditor.Name}, &r); err != nil {
 			t.Fatal(err)
 		}
 		return r.Rules

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -56,7 +56,7 @@ func (e *external) run(ctx context.Context, env cli.Environment) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	from, to := filepath.Join(dir, "bundle"), filepath.Join(dir, "cluster")
-	for side, value := range map[string]unified.Side{from: unified.Bundle, to: unified.Cluster} {
+	for side, value := range map[string]digest.Side{from: digest.Bundle, to: digest.Cluster} {
 		if err := e.write(side, value); err != nil {
 			return fmt.Errorf("writing the files for %s: %w", variable, err)
 		}
@@ -95,7 +95,7 @@ func parse(command string) (program string, arguments, ignored []string) {
 var argument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 
 // write writes the files of one side.
-func (e *external) write(dir string, side unified.Side) error {
+func (e *external) write(dir string, side digest.Side) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (e *external) write(dir string, side unified.Side) error {
 		if taken[name]++; taken[name] > 1 {
 			name += fmt.Sprintf("-%d", taken[name])
 		}
-		document := unified.NewFields(append(identity(o.ref), o.differences...)).Document(side)
+		document := digest.NewFields(append(identity(o.ref), o.differences...)).Document(side)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(document.String()), 0o600); err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -133,7 +132,7 @@ func encoded(v any) string {
 
 // lines compares two values line by line, with three lines of context.
 func lines(desired, live string) []Line {
-	hunks := unified.Diff(unified.NewDocument(desired), unified.NewDocument(live))
+	hunks := Diff(NewDocument(desired), NewDocument(live))
 	var out []Line
 	for _, h := range hunks {
 		if h.Line > 1 || len(hunks) > 1 {

@@ -13,8 +13,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
@@ -182,8 +181,8 @@ func TestSecrets(t *testing.T) {
 				evaluate.Secret(map[string]any{"password": "hunter-3"}), evaluate.Secret([]any{"hunter-4"})
 		}
 	}
-	for name, write := range map[string]func(io.Writer, *report.Audit) error{"html": html.Write,
-		"markdown": markdown.Write} {
+	for name, write := range map[string]func(io.Writer, *report.Audit) error{"html": export.WriteHTML,
+		"markdown": export.WriteMarkdown} {
 		var b bytes.Buffer
 		if err := write(&b, a); err != nil {
 			t.Fatal(err)

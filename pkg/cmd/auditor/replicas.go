@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation has what is special in the installation of the auditor: the values of its chart, and its status.
-// It prints nothing.
-package installation
+package auditor
 
 import (
 	"bufio"

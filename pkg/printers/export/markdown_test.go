@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package markdown_test
+package export_test
 
 import (
 	"bytes"
@@ -18,16 +18,16 @@ import (
 	gfm "github.com/yuin/goldmark/extension/ast"
 	parser "github.com/yuin/goldmark/text"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/markdown"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-func written(t *testing.T, a *report.Audit) string {
+func markdownWritten(t *testing.T, a *report.Audit) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := markdown.Write(&b, a); err != nil {
+	if err := export.WriteMarkdown(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -42,7 +42,7 @@ type document struct {
 	markup []string // links, images, addresses and HTML
 }
 
-func read(t *testing.T, source string) document {
+func markdownRead(t *testing.T, source string) document {
 	t.Helper()
 	src := []byte(source)
 	var out document
@@ -88,17 +88,17 @@ func read(t *testing.T, source string) document {
 
 func normal(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func TestGolden(t *testing.T) {
+func TestMarkdownGolden(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"),
 		"clean": reports.Sample(t, "clean"), "full": reports.Full()} {
-		golden.Compare(t, name+".md", written(t, a))
+		golden.Compare(t, name+".md", markdownWritten(t, a))
 	}
 }
 
-// TestHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference
+// TestMarkdownHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference
 // or emoji.
-func TestHostile(t *testing.T) {
-	plain := read(t, written(t, reports.Hostile(reports.Full(), " x")))
+func TestMarkdownHostile(t *testing.T) {
+	plain := markdownRead(t, markdownWritten(t, reports.Hostile(reports.Full(), " x")))
 	folds := slices.Repeat([]string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"},
 		2) // of FD102 and FD104
 	for _, evil := range []string{
@@ -110,7 +110,7 @@ func TestHostile(t *testing.T) {
 		"\n# x\n\n- y\n\n```\nz\n````\n~~~\n</details>\n\n| a |\n|---|\n===\n---\n1. x\n* [ ] x\n    code", "`",
 		"``` ```` `````", " \u202e\x1b[31m\u2028", " $x^2$ ^[x] [^1]: [[x]]",
 	} {
-		got := read(t, written(t, reports.Hostile(reports.Full(), evil)))
+		got := markdownRead(t, markdownWritten(t, reports.Hostile(reports.Full(), evil)))
 		if !slices.Equal(got.blocks, plain.blocks) {
 			t.Errorf("%q changes the blocks of the document", evil)
 		}
@@ -139,7 +139,7 @@ func TestLink(t *testing.T) {
 	for url, want := range map[string]int{"https://example.com/findings.md#fd101": 1, "javascript:alert(1)": 0,
 		"https://example.com/) [x](y": 0, "https://example.com/>": 0, "": 0} {
 		a.Findings[0].Remedies[0].URL = url
-		if got := len(slices.DeleteFunc(read(t, written(t, a)).markup, func(s string) bool {
+		if got := len(slices.DeleteFunc(markdownRead(t, markdownWritten(t, a)).markup, func(s string) bool {
 			return s != "Link"
 		})); got != want {
 			t.Errorf("%q: %d links, want %d", url, got, want)
@@ -147,10 +147,10 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost checks that a parser reads every part of a report, and every command unchanged.
-func TestNothingIsLost(t *testing.T) {
+// TestMarkdownNothingIsLost checks that a parser reads every part of a report, and every command unchanged.
+func TestMarkdownNothingIsLost(t *testing.T) {
 	a := reports.Full()
-	got := read(t, written(t, a))
+	got := markdownRead(t, markdownWritten(t, a))
 	var want, commands []string
 	for _, f := range a.Findings {
 		want = append(append(append(want, f.Code, f.Message), f.Evidence...), f.Clusters...)
@@ -200,8 +200,8 @@ func TestLimit(t *testing.T) {
 			Reason: "Forbidden", Detail: strings.Repeat("long ", 100), Effect: "they are Unknown"})
 		a.Notes = append(a.Notes, strings.Repeat("note ", 100))
 	}
-	out := written(t, a)
-	if n := len(out); n > 65_536 || n < markdown.Limit/2 {
+	out := markdownWritten(t, a)
+	if n := len(out); n > 65_536 || n < export.Limit/2 {
 		t.Errorf("%d bytes", n)
 	}
 	problems, rest, _ := strings.Cut(out, "### Not read\n")
@@ -222,8 +222,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestUnknown checks that a report with something unread does not look like one without problems.
-func TestUnknown(t *testing.T) {
+// TestMarkdownUnknown checks that a report with something unread does not look like one without problems.
+func TestMarkdownUnknown(t *testing.T) {
 	ready := report.BundleDeployment{Name: "a", State: report.Ready, Counts: report.Counts{Desired: 1, Ready: 1}}
 	for name, a := range map[string]*report.Audit{
 		"nothing": {},
@@ -231,22 +231,22 @@ func TestUnknown(t *testing.T) {
 		"no result": {BundleDeployments: []report.BundleDeployment{ready, {Name: "b", State: report.Unknown,
 			Reason: "ClusterNotRead"}}},
 	} {
-		if out := written(t, a); strings.Contains(out, "✅") {
+		if out := markdownWritten(t, a); strings.Contains(out, "✅") {
 			t.Errorf("%s: shown as good:\n%s", name, out)
 		}
 	}
-	if out := written(t, &report.Audit{BundleDeployments: []report.BundleDeployment{ready},
+	if out := markdownWritten(t, &report.Audit{BundleDeployments: []report.BundleDeployment{ready},
 		Summary: report.Summary{Counts: ready.Counts}}); !strings.Contains(out, "✅") {
 		t.Error("a clean report is not shown as good")
 	}
 }
 
-type failing struct{}
+type markdownFailing struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
+func (markdownFailing) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-func TestWriteFails(t *testing.T) {
-	if err := markdown.Write(failing{}, reports.Full()); err == nil {
+func TestMarkdownWriteFails(t *testing.T) {
+	if err := export.WriteMarkdown(markdownFailing{}, reports.Full()); err == nil {
 		t.Error("no error for a failed write")
 	}
 }

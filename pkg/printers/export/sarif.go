@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sarif writes the report of an audit as SARIF 2.1.0, for example for GitHub code scanning.
-package sarif
+package export
 
 import (
 	"cmp"
@@ -26,10 +25,10 @@ const (
 	lineHash    = "primaryLocationLineHash"
 )
 
-// Write writes the report. A result is a finding, a rule is a check. A finding that follows from another one is a note.
+// WriteSARIF writes the report. A result is a finding, a rule is a check. A finding that follows from another one is a note.
 // An ignored finding is a suppressed result. What could not be read is a notification, and the invocation is then not
 // successful.
-func Write(w io.Writer, a *report.Audit) error {
+func WriteSARIF(w io.Writer, a *report.Audit) error {
 	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
 	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")
 	index := map[string]int{}
@@ -54,12 +53,12 @@ func Write(w io.Writer, a *report.Audit) error {
 		properties.Add("takenAt", a.TakenAt)
 	}
 	run.WithProperties(properties)
-	return escape.EncodeJSON(w, document{sarif.NewReport(), []markedRun{{run, results}}}, "  ")
+	return escape.EncodeJSON(w, sarifDocument{sarif.NewReport(), []markedRun{{run, results}}}, "  ")
 }
 
 // The library omits empty lists. SARIF requires a list of suppressions in all results of a run or in none.
 type (
-	document struct {
+	sarifDocument struct {
 		*sarif.Report
 		Runs []markedRun `json:"runs"`
 	}

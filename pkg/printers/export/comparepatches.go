@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparepatches writes the rules for fleet.yaml with which Fleet ignores exactly the fields that are modified
-// now, and the Jobs that are missing now.
-package comparepatches
+package export
 
 import (
 	"bytes"
@@ -29,9 +27,9 @@ const jobsHead = `# A Job that is missing, because it was deleted when it had fi
 # ignore. Remove its entry if the Job was lost: Fleet then does not report that.
 `
 
-// Write writes one YAML document for each bundle with modified objects or missing Jobs. Comments list each field, and
+// WriteComparePatches writes one YAML document for each bundle with modified objects or missing Jobs. Comments list each field, and
 // those for which there is no rule.
-func Write(w io.Writer, a *report.Audit) error {
+func WriteComparePatches(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
 	bundles := collect(a.BundleDeployments, a.Findings)
 	if len(bundles) == 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sarif_test
+package export_test
 
 import (
 	"bytes"

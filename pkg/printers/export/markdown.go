@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package markdown writes the report of an audit as Markdown for a ticket, as GitHub and GitLab read it.
-package markdown
+package export
 
 import (
 	"cmp"
@@ -13,9 +12,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Write writes the report: the result first, then the problems with a line each, what was not read, tables, and the
+// WriteMarkdown writes the report: the result first, then the problems with a line each, what was not read, tables, and the
 // details of the problems. What does not fit into a ticket is counted.
-func Write(w io.Writer, a *report.Audit) error {
+func WriteMarkdown(w io.Writer, a *report.Audit) error {
 	d := &document{}
 	problems := digest.AllProblems(a)
 	d.head(a)

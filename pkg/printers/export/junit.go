@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package junit writes the report of an audit as a JUnit report, for the test results of a pipeline.
-package junit
+package export
 
 import (
 	"cmp"
@@ -19,11 +18,11 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// Write writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has
+// WriteJUnit writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has
 // a finding of the severity error or warning, has an error if the object is Unknown, and passes only if the object is
 // Ready. Each other finding is a test of its own, which is skipped if it follows from another finding. Each gap is a
 // test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
-func Write(w io.Writer, a *report.Audit) error {
+func WriteJUnit(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
 	for i := range a.BundleDeployments {
@@ -149,9 +148,9 @@ func resource(class string, r *report.Resource, findings []report.Finding) junit
 	case r.State == report.Unknown:
 		test.Error = outcome(cmp.Or(r.Reason, state), "the object is "+state+because(r.Message), details)
 	case len(failures) > 0:
-		test.Failure = outcome(codes(failures), failures[0].Message, details)
+		test.Failure = outcome(distinctCodes(failures), failures[0].Message, details)
 	case r.State != report.Ready:
-		test.Skipped = outcome(cmp.Or(codes(findings), state), "the object is "+state+because(r.Message), details)
+		test.Skipped = outcome(cmp.Or(distinctCodes(findings), state), "the object is "+state+because(r.Message), details)
 	case details != "":
 		test.SystemOut = &junit.Output{Data: escape.Text(details)}
 	}
@@ -245,7 +244,7 @@ func because(message string) string {
 	return ": " + message
 }
 
-func codes(findings []report.Finding) string {
+func distinctCodes(findings []report.Finding) string {
 	var out []string
 	for _, f := range findings {
 		out = append(out, f.Code)

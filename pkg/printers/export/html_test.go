@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package html_test
+package export_test
 
 import (
 	"bytes"
@@ -16,16 +16,16 @@ import (
 	xhtml "golang.org/x/net/html"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/html"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-func written(t *testing.T, a *report.Audit) string {
+func htmlWritten(t *testing.T, a *report.Audit) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := html.Write(&b, a); err != nil {
+	if err := export.WriteHTML(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -66,8 +66,8 @@ var inline = regexp.MustCompile(`(?s)<(style|script)>.*?</(?:style|script)>`)
 func TestGolden(t *testing.T) {
 	for name, a := range map[string]*report.Audit{"sick": reports.Sample(t, "sick"),
 		"clean": reports.Sample(t, "clean"), "full": reports.Full()} {
-		out := written(t, a)
-		if again := written(t, a); again != out {
+		out := htmlWritten(t, a)
+		if again := htmlWritten(t, a); again != out {
 			t.Errorf("%s: the second document has other bytes", name)
 		}
 		_, body, _ := strings.Cut(inline.ReplaceAllString(out, "<$1/>"), "<title>") // without the hashes
@@ -80,7 +80,7 @@ func TestGolden(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	want := map[string]string{}
 	policy := ""
-	for _, n := range parsed(t, written(t, reports.Full())) {
+	for _, n := range parsed(t, htmlWritten(t, reports.Full())) {
 		switch {
 		case n.Data == "style" || n.Data == "script":
 			sum := sha256.Sum256([]byte(n.FirstChild.Data))
@@ -100,8 +100,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestHostile checks that texts of the cluster become neither elements nor attributes.
-func TestHostile(t *testing.T) {
+// TestHTMLHostile checks that texts of the cluster become neither elements nor attributes.
+func TestHTMLHostile(t *testing.T) {
 	const evil = "\"'><script>alert(1)</script></title></style></svg><img src=x onerror=alert(1)><a " +
 		"href=javascript:alert(1)>{{.}}`${x}` \u202e\u2066\x00\x1b[31m"
 	shape := func(nodes []*xhtml.Node) []string {
@@ -113,8 +113,8 @@ func TestHostile(t *testing.T) {
 		}
 		return out
 	}
-	plain, hostile := parsed(t, written(t, reports.Hostile(reports.Full(), " evil"))),
-		parsed(t, written(t, reports.Hostile(reports.Full(), evil)))
+	plain, hostile := parsed(t, htmlWritten(t, reports.Hostile(reports.Full(), " evil"))),
+		parsed(t, htmlWritten(t, reports.Hostile(reports.Full(), evil)))
 	if !slices.Equal(shape(plain), shape(hostile)) {
 		t.Error("hostile texts change the elements of the document")
 	}
@@ -136,7 +136,7 @@ func TestHostile(t *testing.T) {
 func TestURL(t *testing.T) {
 	a := reports.Full()
 	a.Findings[0].Remedies = []report.Remedy{{Text: "x", URL: "javascript:alert(1)"}}
-	for _, n := range parsed(t, written(t, a)) {
+	for _, n := range parsed(t, htmlWritten(t, a)) {
 		if href := attribute(n, "href"); strings.HasPrefix(href, "javascript:") {
 			t.Errorf("a link to %q", href)
 		}
@@ -146,7 +146,7 @@ func TestURL(t *testing.T) {
 // TestNothingIsLost checks that the document has every part of a report.
 func TestNothingIsLost(t *testing.T) {
 	a := reports.Full()
-	shown := text(parsed(t, written(t, a)))
+	shown := text(parsed(t, htmlWritten(t, a)))
 	var want []string
 	for _, f := range a.Findings {
 		want = append(want, f.Code, f.Message)
@@ -186,7 +186,7 @@ var more = regexp.MustCompile(`… and ([0-9]+) more \(`)
 // deployment that is not ready is in it once, or is counted.
 func TestLarge(t *testing.T) {
 	for _, a := range []*report.Audit{reports.Fleet(300, 50, 50), reports.Fleet(20, 50, 2), reports.Many(20_000)} {
-		out := written(t, a)
+		out := htmlWritten(t, a)
 		if n := len(out); n > 3<<20 {
 			t.Errorf("%d bytes", n)
 		}
@@ -241,7 +241,7 @@ func TestUnknown(t *testing.T) {
 			Clusters: cluster(2, 1, ready.Counts),
 			Summary:  report.Summary{Counts: ready.Counts}},
 	} {
-		for _, n := range parsed(t, written(t, a)) {
+		for _, n := range parsed(t, htmlWritten(t, a)) {
 			class := strings.Fields(attribute(n, "class"))
 			clusterRow := slices.Contains(class, "level-good") &&
 				strings.Contains(text(slices.Collect(n.Descendants())), "x/y") && n.Parent.Parent.Data == "table" &&
@@ -261,7 +261,7 @@ func TestReported(t *testing.T) {
 			Bundle: "x/b", Cluster: "x/y", State: report.Unknown, Reason: "ClusterNotRead",
 			Reported: &report.Reported{State: "Ready"}})
 	}
-	shown := text(parsed(t, written(t, a)))
+	shown := text(parsed(t, htmlWritten(t, a)))
 	if !strings.Contains(shown, "1 cluster was not read: the states there are") {
 		t.Error("the document does not say that the cluster was not read")
 	}
@@ -272,7 +272,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestWriteFails(t *testing.T) {
-	if err := html.Write(failing{}, reports.Full()); err == nil {
+	if err := export.WriteHTML(failing{}, reports.Full()); err == nil {
 		t.Error("no error for a failed write")
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package unified_test
+package digest_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/unified"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -38,10 +38,10 @@ func different(desired, live any, steps ...report.Step) report.Difference {
 }
 
 // documents are the two sides of a text that differs.
-func documents(desired, live string) (bundle, cluster unified.Document) {
-	fields := unified.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(desired),
+func documents(desired, live string) (bundle, cluster digest.Document) {
+	fields := digest.NewFields([]report.Difference{{Path: "text", Desired: evaluate.Plain(desired),
 		Live: evaluate.Plain(live)}})
-	return fields.Document(unified.Bundle), fields.Document(unified.Cluster)
+	return fields.Document(digest.Bundle), fields.Document(digest.Cluster)
 }
 
 // TestDocument checks that the documents are YAML of the values, in lines that can be printed.
@@ -63,10 +63,10 @@ func TestDocument(t *testing.T) {
 
 func check(t *testing.T, diffs []report.Difference, bundle, cluster any) {
 	t.Helper()
-	fields := unified.NewFields(diffs)
+	fields := digest.NewFields(diffs)
 	for side, want := range map[string]any{
-		fields.Document(unified.Bundle).String():  bundle,
-		fields.Document(unified.Cluster).String(): cluster,
+		fields.Document(digest.Bundle).String():  bundle,
+		fields.Document(digest.Cluster).String(): cluster,
 	} {
 		var got any
 		if err := yaml.Unmarshal([]byte(side), &got); err != nil {
@@ -102,7 +102,7 @@ func TestSteps(t *testing.T) {
 		},
 		{Path: ".data.nginx.conf", Desired: evaluate.Secret("x"), Live: evaluate.Masked("***2")}, // read from a file
 	}
-	got := unified.NewFields(diffs).Document(unified.Bundle).String()
+	got := digest.NewFields(diffs).Document(digest.Bundle).String()
 	want := `metadata:
   finalizers:
   - a/b
@@ -174,7 +174,7 @@ func TestDiff(t *testing.T) {
 		"all":              {"a\nb", "c\nd\ne", 1},
 	} {
 		from, to := documents(tc.from, tc.to)
-		hunks := unified.Diff(from, to)
+		hunks := digest.Diff(from, to)
 		if len(hunks) != tc.hunks {
 			t.Errorf("%s: %d hunks, want %d", about, len(hunks), tc.hunks)
 		}
@@ -185,7 +185,7 @@ func TestDiff(t *testing.T) {
 }
 
 // applied applies hunks to a document, as patch does.
-func applied(t *testing.T, from unified.Document, hunks []unified.Hunk) string {
+func applied(t *testing.T, from digest.Document, hunks []digest.Hunk) string {
 	t.Helper()
 	var out strings.Builder
 	at := 0
@@ -214,12 +214,12 @@ func applied(t *testing.T, from unified.Document, hunks []unified.Hunk) string {
 
 // TestEmptySides checks the ranges of documents without lines.
 func TestEmptySides(t *testing.T) {
-	added := unified.NewFields([]report.Difference{{Path: "a", Live: evaluate.Plain("b")}})
-	hunks := unified.Diff(added.Document(unified.Bundle), added.Document(unified.Cluster))
+	added := digest.NewFields([]report.Difference{{Path: "a", Live: evaluate.Plain("b")}})
+	hunks := digest.Diff(added.Document(digest.Bundle), added.Document(digest.Cluster))
 	if len(hunks) != 1 || hunks[0].Range != "-0,0 +1" {
 		t.Errorf("added: %+v", hunks)
 	}
-	hunks = unified.Diff(added.Document(unified.Cluster), added.Document(unified.Bundle))
+	hunks = digest.Diff(added.Document(digest.Cluster), added.Document(digest.Bundle))
 	if len(hunks) != 1 || hunks[0].Range != "-1 +0,0" {
 		t.Errorf("removed: %+v", hunks)
 	}
@@ -230,12 +230,12 @@ func TestCut(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for at := range 1000 {
 		other := long[:at] + "HERE" + long[at:]
-		hunks, shortened, dropped := unified.Cut(unified.Diff(documents(long, other)))
+		hunks, shortened, dropped := digest.Cut(digest.Diff(documents(long, other)))
 		if shortened != 2 || dropped != 0 || len(hunks) != 1 || len(hunks[0].Changes) != 2 {
 			t.Fatalf("%d lines shortened, %d dropped: %v", shortened, dropped, hunks)
 		}
 		for _, c := range hunks[0].Changes {
-			if n := len([]rune(c.Text)); n > unified.MaxWidth {
+			if n := len([]rune(c.Text)); n > digest.MaxWidth {
 				t.Errorf("at %d: %d characters: %c%s", at, n, c.Sign, c.Text)
 			}
 			if !strings.HasPrefix(c.Text, "text: ") || strings.Contains(c.Text, "HERE") != (c.Sign == '+') {
@@ -248,19 +248,19 @@ func TestCut(t *testing.T) {
 // TestCutLines checks that a text of which every line differs shows both sides, and that the numbers of lines are
 // right.
 func TestCutLines(t *testing.T) {
-	diff := func(desired, live string) (hunks []unified.Hunk) {
-		return unified.Diff(documents(desired, live))
+	diff := func(desired, live string) (hunks []digest.Hunk) {
+		return digest.Diff(documents(desired, live))
 	}
-	hunks, shortened, dropped := unified.Cut(diff(strings.Repeat("a\n", 300), strings.Repeat("b\n", 300)))
+	hunks, shortened, dropped := digest.Cut(diff(strings.Repeat("a\n", 300), strings.Repeat("b\n", 300)))
 	shown := map[rune]int{}
 	for _, c := range hunks[0].Changes {
 		shown[c.Sign]++
 	}
-	want := map[rune]int{' ': 1, '-': unified.MaxRun, '+': unified.MaxRun, unified.Omitted: 2}
+	want := map[rune]int{' ': 1, '-': digest.MaxRun, '+': digest.MaxRun, digest.Omitted: 2}
 	if !maps.Equal(shown, want) {
 		t.Errorf("lines %v, want %v", shown, want)
 	}
-	if shortened != 0 || dropped != 600-2*unified.MaxRun {
+	if shortened != 0 || dropped != 600-2*digest.MaxRun {
 		t.Errorf("%d lines shortened, %d dropped", shortened, dropped)
 	}
 	var desired, live strings.Builder // many changes of one line
@@ -273,18 +273,18 @@ func TestCutLines(t *testing.T) {
 	for _, h := range all {
 		total += len(h.Changes)
 	}
-	hunks, _, dropped = unified.Cut(all)
+	hunks, _, dropped = digest.Cut(all)
 	for _, h := range hunks {
 		kept += len(h.Changes)
 	}
-	if kept != unified.MaxLines || dropped != total-kept {
+	if kept != digest.MaxLines || dropped != total-kept {
 		t.Errorf("%d of %d lines are shown, %d dropped", kept, total, dropped)
 	}
 }
 
 // TestInvalidUTF8 checks that different bytes are different lines.
 func TestInvalidUTF8(t *testing.T) {
-	hunks := unified.Diff(documents("same\na\xff\n", "same\na\xfe\n"))
+	hunks := digest.Diff(documents("same\na\xff\n", "same\na\xfe\n"))
 	got, err := json.Marshal(hunks[0].Changes)
 	const want = `[{"Sign":32,"Text":"text: \"same\\n\\"},{"Sign":45,"Text":"  a\\xff\\n\""},` +
 		`{"Sign":43,"Text":"  a\\xfe\\n\""}]`
@@ -301,9 +301,9 @@ func FuzzDocument(f *testing.F) {
 		a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
 		diffs := []report.Difference{different(a, b, name("data"), name("k"))}
 		check(t, diffs, map[string]any{"data": map[string]any{"k": a}}, map[string]any{"data": map[string]any{"k": b}})
-		fields := unified.NewFields(diffs)
-		from, to := fields.Document(unified.Bundle), fields.Document(unified.Cluster)
-		if got := applied(t, from, unified.Diff(from, to)); got != to.String() {
+		fields := digest.NewFields(diffs)
+		from, to := fields.Document(digest.Bundle), fields.Document(digest.Cluster)
+		if got := applied(t, from, digest.Diff(from, to)); got != to.String() {
 			t.Errorf("%q and %q: the hunks lead to %q", a, b, got)
 		}
 	})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package html
+package export
 
 import (
 	"fmt"
@@ -13,23 +13,23 @@ import (
 const (
 	// firstBundles is the number of bundles that are not folded.
 	firstBundles = 40
-	// maxDeployments is the number of bundle deployments that are shown below all bundles together, minDeployments that
+	// maxDeployments is the number of htmlBundle deployments that are shown below all bundles together, minDeployments that
 	// below each one, and maxObjects the number of objects of each.
 	maxDeployments, minDeployments, maxObjects = 3000, 5, 50
 )
 
-// deployments are the bundle deployments as the layout shows them. If they are many, they are folded by bundle.
+// deployments are the htmlBundle deployments as the layout shows them. If they are many, they are folded by htmlBundle.
 type deployments struct {
 	NotReady, Ready        []*report.BundleDeployment
-	Bundles, FoldedBundles []bundle
+	Bundles, FoldedBundles []htmlBundle
 	ReadyBundles           []*digest.Spread
 	All                    int
 	Unread                 string // which states are those that Fleet reports; empty if all clusters were read
 }
 
-// bundle is a bundle with its bundle deployments that are not ready. A bundle deployment on a cluster that was not read
+// htmlBundle is a htmlBundle with its htmlBundle deployments that are not ready. A htmlBundle deployment on a cluster that was not read
 // has the state that Fleet reports.
-type bundle struct {
+type htmlBundle struct {
 	*digest.Spread
 	Deployments []*report.BundleDeployment
 	More        int
@@ -68,14 +68,14 @@ func (d *deployments) fold(a *report.Audit, all []*report.BundleDeployment) {
 		}
 		shown := list[:min(len(list), max(left, minDeployments))]
 		left -= len(shown)
-		d.Bundles = append(d.Bundles, bundle{Spread: s, Deployments: shown, More: len(list) - len(shown)})
+		d.Bundles = append(d.Bundles, htmlBundle{Spread: s, Deployments: shown, More: len(list) - len(shown)})
 	}
 	if len(d.Bundles) > firstBundles {
 		d.Bundles, d.FoldedBundles = d.Bundles[:firstBundles], d.Bundles[firstBundles:]
 	}
 }
 
-// objects are the objects of a bundle deployment that are not ready, and the number of those that are not shown.
+// objects are the objects of a htmlBundle deployment that are not ready, and the number of those that are not shown.
 type objects struct {
 	Shown []report.Resource
 	More  int
@@ -92,10 +92,10 @@ func unready(bd *report.BundleDeployment) objects {
 	return objects{Shown: shown, More: len(all) - len(shown)}
 }
 
-// spreadBar shows how many bundle deployments are ready. Those on clusters that were not read have their own share.
+// spreadBar shows how many htmlBundle deployments are ready. Those on clusters that were not read have their own htmlShare.
 func spreadBar(s *digest.Spread) bar {
-	return bar{digest.Fraction(s.Ready(), s.All), parts(s.All, share{"ready", s.Read - s.NotReady},
-		share{"notready", s.NotReady}, share{"unknown", s.All - s.Read})}
+	return bar{digest.Fraction(s.Ready(), s.All), parts(s.All, htmlShare{"ready", s.Read - s.NotReady},
+		htmlShare{"notready", s.NotReady}, htmlShare{"unknown", s.All - s.Read})}
 }
 
 // bar is a fraction of ready objects with the parts of its picture, which is 100 wide.
@@ -113,11 +113,11 @@ type part struct {
 // actualBar shows the objects by their state.
 func actualBar(c report.Counts, none bool) bar {
 	if none {
-		return bar{Text: "?", Parts: parts(1, share{"unknown", 1})}
+		return bar{Text: "?", Parts: parts(1, htmlShare{"unknown", 1})}
 	}
-	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, share{"ready", c.Ready},
-		share{"notready", c.NotReady + c.Modified}, share{"missing", c.Missing + c.Unowned},
-		share{"unknown", c.Unknown})}
+	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, htmlShare{"ready", c.Ready},
+		htmlShare{"notready", c.NotReady + c.Modified}, htmlShare{"missing", c.Missing + c.Unowned},
+		htmlShare{"unknown", c.Unknown})}
 }
 
 // aggregateBar shows the actual objects of an aggregate.
@@ -140,18 +140,18 @@ func reportedBar(r *report.Reported) bar {
 		missing = max(min(*r.Missing, *r.DesiredReady-ready), 0)
 	}
 	if r.Stale {
-		return bar{text, parts(1, share{"unknown", 1})}
+		return bar{text, parts(1, htmlShare{"unknown", 1})}
 	}
-	return bar{text, parts(*r.DesiredReady, share{"ready", ready}, share{"notready", *r.DesiredReady - ready - missing},
-		share{"missing", missing})}
+	return bar{text, parts(*r.DesiredReady, htmlShare{"ready", ready}, htmlShare{"notready", *r.DesiredReady - ready - missing},
+		htmlShare{"missing", missing})}
 }
 
-type share struct {
+type htmlShare struct {
 	class string
 	n     int
 }
 
-func parts(of int, shares ...share) []part {
+func parts(of int, shares ...htmlShare) []part {
 	var out []part
 	at := 0.0
 	for _, s := range shares {

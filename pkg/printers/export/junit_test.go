@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package junit_test
+package export_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	official "github.com/joshdk/go-junit"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/junit"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
@@ -25,7 +25,7 @@ import (
 func read(t *testing.T, a *report.Audit) []official.Suite {
 	t.Helper()
 	var b bytes.Buffer
-	if err := junit.Write(&b, a); err != nil {
+	if err := export.WriteJUnit(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
@@ -88,9 +88,9 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestUnread checks that what could not be read has an error, and that a cluster that is not part of the audit is
+// TestJUnitUnread checks that what could not be read has an error, and that a cluster that is not part of the audit is
 // skipped.
-func TestUnread(t *testing.T) {
+func TestJUnitUnread(t *testing.T) {
 	want := map[official.Status]int{official.StatusPassed: 1, official.StatusError: 3, official.StatusSkipped: 1}
 	if diff := cmp.Diff(want, statuses(read(t, reports.Unread()))); diff != "" {
 		t.Errorf("tests by status (-want +got):\n%s", diff)
@@ -159,11 +159,11 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestHostile checks that text from a cluster cannot add elements, and acts on no terminal.
-func TestHostile(t *testing.T) {
+// TestJUnitHostile checks that text from a cluster cannot add elements, and acts on no terminal.
+func TestJUnitHostile(t *testing.T) {
 	a := reports.Hostile(reports.Full(), reports.Evil)
 	var b bytes.Buffer
-	if err := junit.Write(&b, a); err != nil {
+	if err := export.WriteJUnit(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\x07\r\u009b\u202e\u2066\u2028\x7f\ufffe") {

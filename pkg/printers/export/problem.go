@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package html writes the report of an audit as one HTML file. The file needs no network: its style and its script are
-// inside, and its content security policy permits nothing else.
-package html
+package export
 
 import (
 	"crypto/sha256"
@@ -25,21 +23,21 @@ const (
 	// maxProblems is the number of problems in the document, and firstProblems that of those that are not folded.
 	maxProblems, firstProblems = 1000, 20
 	// maxDetailed is the number of findings with evidence, differences and next steps in all lists together, and
-	// maxNamed that of findings with one line. The first finding of each problem always has details.
+	// maxNamed that of findings with one line. The first finding of each htmlProblem always has details.
 	maxDetailed, maxNamed = 500, 5000
-	// maxEach is the number of findings with details in a list, and of clusters of a finding that have their own steps.
-	maxEach = 10
+	// maxEachHTML is the number of findings with details in a htmlList, and of clusters of a finding that have their own steps.
+	maxEachHTML = 10
 )
 
-// problem is a problem as the layout shows it.
-type problem struct {
+// htmlProblem is a htmlProblem as the layout shows it.
+type htmlProblem struct {
 	Headline, So string
-	// About is the bundle of an object. Message is that of the first finding, if the headline has other words.
+	// About is the htmlBundle of an object. Message is that of the first finding, if the headline has other words.
 	About, Message string
-	// First is the finding that stands for the problem.
+	// First is the finding that stands for the htmlProblem.
 	First finding
 	// Same are the findings that are equal to the first one, and Follow those that follow.
-	Same, Follow list
+	Same, Follow htmlList
 }
 
 // finding is a finding as the layout shows it. Without details, it has no fields and no evidence.
@@ -56,8 +54,8 @@ type finding struct {
 	MoreSteps int
 }
 
-// list is a list of findings: some with details, others with one line, and the number of those that are not shown.
-type list struct {
+// htmlList is a htmlList of findings: some with details, others with one line, and the number of those that are not shown.
+type htmlList struct {
 	Detailed, Named []finding
 	More            int
 	// Codes is true if the findings have different codes.
@@ -65,7 +63,7 @@ type list struct {
 }
 
 // All is the number of findings.
-func (l list) All() int { return len(l.Detailed) + len(l.Named) + l.More }
+func (l htmlList) All() int { return len(l.Detailed) + len(l.Named) + l.More }
 
 // builder makes problems. detailed and named are the numbers of findings for which there is room.
 type builder struct {
@@ -77,7 +75,7 @@ type builder struct {
 }
 
 // problems returns the problems of an audit, and the number of those that are not shown.
-func problems(a *report.Audit, of places) (out []problem, more int) {
+func problems(a *report.Audit, of places) (out []htmlProblem, more int) {
 	all := digest.AllProblems(a)
 	shown := all[:min(len(all), maxProblems)]
 	b := builder{Audit: a, places: of, differences: digest.NewDifferences(a),
@@ -88,8 +86,8 @@ func problems(a *report.Audit, of places) (out []problem, more int) {
 	return out, len(all) - len(shown)
 }
 
-func (b *builder) problem(x *digest.Problem) problem {
-	out := problem{Headline: b.headlines.Of(x), So: digest.Consequences(x), First: b.detail(x.First()),
+func (b *builder) problem(x *digest.Problem) htmlProblem {
+	out := htmlProblem{Headline: b.headlines.Of(x), So: digest.Consequences(x), First: b.detail(x.First()),
 		Same: b.list(x.Findings[1:]), Follow: b.list(x.Follow)}
 	out.Follow.Codes = true
 	f := x.First()
@@ -97,17 +95,17 @@ func (b *builder) problem(x *digest.Problem) problem {
 	if reworded {
 		out.Message = f.Message
 	}
-	if !digest.AboutFleet(f) { // equal findings about objects have the same bundle
+	if !digest.AboutFleet(f) { // equal findings about objects have the same htmlBundle
 		out.About = f.Bundle
 	}
 	return out
 }
 
-func (b *builder) list(all []*report.Finding) list {
-	out := list{}
+func (b *builder) list(all []*report.Finding) htmlList {
+	out := htmlList{}
 	for i, f := range all {
 		switch {
-		case i < maxEach && b.detailed > 0:
+		case i < maxEachHTML && b.detailed > 0:
 			b.detailed--
 			out.Detailed = append(out.Detailed, b.detail(f))
 		case b.named > 0:
@@ -125,7 +123,7 @@ func (b *builder) detail(f *report.Finding) finding {
 	out := finding{Finding: f, Explanation: digest.Explanation(f), Places: b.places.of(f),
 		Fields: fields, Evidence: digest.Evidence(f, fields)}
 	short := *f
-	short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxEach)]
+	short.PerCluster = f.PerCluster[:min(len(f.PerCluster), maxEachHTML)]
 	out.MoreSteps = len(f.PerCluster) - len(short.PerCluster)
 	for _, step := range short.NextSteps() {
 		if step.URL == out.Explanation || !strings.HasPrefix(step.URL, "https://") {
@@ -181,7 +179,7 @@ type page struct {
 	Aggregates    []aggregates
 	Deployments   deployments
 	// Problems are the first problems, Folded those that are folded. MoreProblems counts those that are not shown.
-	Problems, Folded []problem
+	Problems, Folded []htmlProblem
 	MoreProblems     int
 	Clusters         []string // of findings: the filter names them by their place
 	Codes            []string
@@ -191,11 +189,11 @@ type page struct {
 type aggregates struct {
 	Kind string
 	Rows []digest.Aggregate
-	// Well are the rows without a problem, if there are many.
+	// Well are the rows without a htmlProblem, if there are many.
 	Well []digest.Aggregate
 }
 
-// manyWell is the number of aggregates without a problem above which they are folded.
+// manyWell is the number of aggregates without a htmlProblem above which they are folded.
 const manyWell = 10
 
 func newPage(a *report.Audit) *page {
@@ -293,8 +291,8 @@ func sum(numbers ...int) int {
 	return out
 }
 
-// Write writes the report as an HTML document. The document needs JavaScript only for filters, the theme and copying.
-func Write(w io.Writer, a *report.Audit) error {
+// WriteHTML writes the report as an HTML document. The document needs JavaScript only for filters, the theme and copying.
+func WriteHTML(w io.Writer, a *report.Audit) error {
 	t, err := template.New("report").Funcs(functions).Parse(layout)
 	if err != nil {
 		return fmt.Errorf("parsing the layout of the HTML report: %w", err)

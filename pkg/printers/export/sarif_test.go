@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sarif_test
+package export_test
 
 import (
 	"bytes"
@@ -13,16 +13,16 @@ import (
 	official "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/sarif"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/reports"
 )
 
-// read writes a report, reads it with a library, and validates it against the official schema.
-func read(t *testing.T, a *report.Audit) *official.Run {
+// sarifRead writes a report, reads it with a library, and validates it against the official schema.
+func sarifRead(t *testing.T, a *report.Audit) *official.Run {
 	t.Helper()
 	var b bytes.Buffer
-	if err := sarif.Write(&b, a); err != nil {
+	if err := export.WriteSARIF(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	log, err := official.FromBytes(b.Bytes(), official.WithStrictValidation())
@@ -43,7 +43,7 @@ func read(t *testing.T, a *report.Audit) *official.Run {
 // fingerprint of its own.
 func TestResults(t *testing.T) {
 	a := reports.Sample(t, "sick")
-	run := read(t, a)
+	run := sarifRead(t, a)
 	if len(run.Results) != len(a.Findings) || len(run.Tool.Driver.Rules) != len(check.Catalogue()) {
 		t.Fatalf("%d results of %d rules", len(run.Results), len(run.Tool.Driver.Rules))
 	}
@@ -88,7 +88,7 @@ func TestFollowing(t *testing.T) {
 	a := reports.Fleet(3, 3, 3)
 	i := slices.IndexFunc(a.Findings, func(f report.Finding) bool { return f.Code == "FD205" })
 	byID := map[string]*official.Result{}
-	results := read(t, a).Results
+	results := sarifRead(t, a).Results
 	for _, r := range results {
 		byID[r.PartialFingerprints["primaryLocationLineHash"]] = r
 	}
@@ -110,18 +110,18 @@ func TestFollowing(t *testing.T) {
 			a.Findings[j].Severity = report.Info
 		}
 	}
-	if r := read(t, a).Results[i]; r.Level != "warning" || len(r.RelatedLocations) != 1 {
+	if r := sarifRead(t, a).Results[i]; r.Level != "warning" || len(r.RelatedLocations) != 1 {
 		t.Errorf("with a cause for information, the result is a %s", r.Level)
 	}
 	a.Findings = a.Findings[i : i+1]
-	if r := read(t, a).Results[0]; r.Level != "warning" || len(r.RelatedLocations) != 0 {
+	if r := sarifRead(t, a).Results[0]; r.Level != "warning" || len(r.RelatedLocations) != 0 {
 		t.Errorf("without the cause in the report, the result is a %s", r.Level)
 	}
 }
 
-// TestUnread checks that an audit that could not read everything is not successful, and names what it could not read.
-func TestUnread(t *testing.T) {
-	run := read(t, reports.Unread())
+// TestSARIFUnread checks that an audit that could not sarifRead everything is not successful, and names what it could not sarifRead.
+func TestSARIFUnread(t *testing.T) {
+	run := sarifRead(t, reports.Unread())
 	got := map[string]int{}
 	for _, n := range run.Invocations[0].ToolExecutionNotifications {
 		got[n.Level]++
@@ -140,7 +140,7 @@ func TestUnread(t *testing.T) {
 	} {
 		a := reports.Unread()
 		change(a)
-		if *read(t, a).Invocations[0].ExecutionSuccessful {
+		if *sarifRead(t, a).Invocations[0].ExecutionSuccessful {
 			t.Errorf("%s is successful", name)
 		}
 	}
@@ -159,22 +159,22 @@ func TestNextStep(t *testing.T) {
 		a.Findings = a.Findings[:1]
 		f := &a.Findings[0]
 		f.Message, f.Evidence, f.Remedies = "gone", nil, []report.Remedy{step}
-		if got := *read(t, a).Results[0].Message.Text; !strings.HasSuffix(got, want) {
+		if got := *sarifRead(t, a).Results[0].Message.Text; !strings.HasSuffix(got, want) {
 			t.Errorf("%+v: %q", step, got)
 		}
 	}
 }
 
-// TestHostile checks that text from a cluster is neither a link nor a placeholder, and acts on no terminal.
-func TestHostile(t *testing.T) {
+// TestSARIFHostile checks that text from a cluster is neither a link nor a placeholder, and acts on no terminal.
+func TestSARIFHostile(t *testing.T) {
 	a := reports.Hostile(reports.Full(), reports.Evil)
-	for _, r := range read(t, a).Results {
+	for _, r := range sarifRead(t, a).Results {
 		if text := *r.Message.Text; strings.Contains(text, "](") || !strings.Contains(text, "{{0}}") {
 			t.Errorf("the message is not escaped: %q", text)
 		}
 	}
 	var b bytes.Buffer
-	if err := sarif.Write(&b, a); err != nil {
+	if err := export.WriteSARIF(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\x07\r\u009b\u202e\u2066\u2028\x7f") {
@@ -182,12 +182,12 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions,
+// TestSARIFLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions,
 // and that the others are counted.
-func TestLeftOut(t *testing.T) {
+func TestSARIFLeftOut(t *testing.T) {
 	a := reports.LeftOut()
 	a.Findings = []report.Finding{{ID: "FD101-1", Code: "FD101", Severity: report.Error, Message: "it is missing"}}
-	run := read(t, a)
+	run := sarifRead(t, a)
 	if len(run.Results) != 2 || len(run.Results[0].Suppressions) != 0 || len(run.Results[1].Suppressions) != 1 {
 		t.Fatalf("results %+v", run.Results)
 	}
@@ -211,7 +211,7 @@ func TestLeftOut(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := sarif.Write(&b, a); err != nil || strings.Count(b.String(), `"suppressions":`) != 2 {
+	if err := export.WriteSARIF(&b, a); err != nil || strings.Count(b.String(), `"suppressions":`) != 2 {
 		t.Errorf("not every result has a list of suppressions (%v): %s", err, b.String())
 	}
 }
@@ -232,7 +232,7 @@ func TestMessages(t *testing.T) {
 			a.Findings = append(a.Findings, f)
 		}
 		out := map[string]string{}
-		for i, r := range read(t, a).Results[:len(clusters)] {
+		for i, r := range sarifRead(t, a).Results[:len(clusters)] {
 			out[clusters[i]] = r.PartialFingerprints["primaryLocationLineHash"]
 		}
 		return out
@@ -246,8 +246,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestClusters checks that a result on several clusters stays the same result when its first cluster is repaired.
-func TestClusters(t *testing.T) {
+// TestSARIFClusters checks that a result on several clusters stays the same result when its first cluster is repaired.
+func TestSARIFClusters(t *testing.T) {
 	fingerprints := func(clusters ...string) map[string]string {
 		a := reports.Full()
 		a.Source.Clusters = []report.ClusterSource{{Name: "one"}}
@@ -255,7 +255,7 @@ func TestClusters(t *testing.T) {
 		f.Cluster, f.Clusters, f.IDs, f.ID, f.BundleDeployment = clusters[0], clusters, clusters, clusters[0],
 			clusters[0]+"/web"
 		a.Findings = a.Findings[:1]
-		return read(t, a).Results[0].PartialFingerprints
+		return sarifRead(t, a).Results[0].PartialFingerprints
 	}
 	if diff := cmp.Diff(fingerprints("a/one", "a/two", "a/three"), fingerprints("a/two", "a/three")); diff != "" {
 		t.Errorf("(-three clusters +two):\n%s", diff)

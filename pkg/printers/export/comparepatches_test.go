@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package comparepatches_test
+package export_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/comparepatches"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/export"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/cases"
@@ -29,7 +29,7 @@ import (
 func written(t *testing.T, a *report.Audit) (string, map[string][]v1alpha1.ComparePatch) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := comparepatches.Write(&b, a); err != nil {
+	if err := export.WriteComparePatches(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	rules := map[string][]v1alpha1.ComparePatch{}
@@ -159,8 +159,8 @@ func remaining(t *testing.T, output string, paths map[objectOn][]string) map[obj
 	return kept
 }
 
-// check audits a cluster, adds the rules and audits it again. It returns the numbers of ignored fields and of others.
-func check(t *testing.T, c capture) (ignored, others int) {
+// checkPatches audits a cluster, adds the rules and audits it again. It returns the numbers of ignored fields and of others.
+func checkPatches(t *testing.T, c capture) (ignored, others int) {
 	t.Helper()
 	before, err := c.audit(t)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestCases(t *testing.T) {
 			if err := read.Complete(nil); err != nil {
 				t.Fatal(err)
 			}
-			ignored, _ := check(t, read.Documents)
+			ignored, _ := checkPatches(t, read.Documents)
 			total += ignored
 		})
 	}
@@ -254,7 +254,7 @@ func TestSamples(t *testing.T) {
 			}
 			c = append(c, list)
 		}
-		if ignored, others := check(t, c); ignored != want[0] || others != want[1] {
+		if ignored, others := checkPatches(t, c); ignored != want[0] || others != want[1] {
 			t.Errorf("%s: %d fields are ignored and %d are not, want %v", name, ignored, others, want)
 		}
 	}
@@ -305,7 +305,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := comparepatches.Write(&b, a); err != nil {
+	if err := export.WriteComparePatches(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x00\x1b\x07\r\u009b\u202e\u2066\u2028\x7f\ufffe") {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unified writes the fields of an object that differ as YAML, one document for each side, and compares the
-// documents line by line. The documents have only printable characters, tabs and line ends. Values of Secrets are
-// masked in them, as in the report.
-package unified
+package digest
 
 import (
 	"fmt"
@@ -21,23 +18,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
-// The libraries for YAML fold long lines, and write a text with a tab, a carriage return or a blank at the end of a
-// line as one line. The change of one line would then be a change of the whole text. So this file writes YAML itself,
-// with one line for each line of a text.
+// The libraries for YAML fold long diffLines, and write a valueText with a tab, a carriage return or a blank at the end of a
+// line as one line. The change of one line would then be a change of the whole valueText. So this file writes YAML itself,
+// with one line for each line of a valueText.
 
-// style is how texts are written. It is the same for all sides of a difference, so that equal lines are equal in the
+// style is how texts are written. It is the same for all sides of a difference, so that equal diffLines are equal in the
 // documents.
 type style struct {
-	// quoted writes texts of several lines in double quotes, which show characters that are not printable, and blanks
+	// quoted writes texts of several diffLines in double quotes, which show characters that are not printable, and blanks
 	// at the end of a line.
 	quoted bool
-	// lines writes a text of one line as a text of several lines.
+	// diffLines writes a valueText of one line as a valueText of several diffLines.
 	lines bool
 }
 
 func styleOf(values ...report.Value) style {
 	var s style
-	ends := map[string]bool{} // the lines that end with a blank, over all sides
+	ends := map[string]bool{} // the diffLines that end with a blank, over all sides
 	var perSide []map[string]bool
 	for _, v := range values {
 		if v.IsZero() {
@@ -62,15 +59,15 @@ func styleOf(values ...report.Value) style {
 	return s
 }
 
-// plainText reports whether a text can be printed as it is.
+// plainText reports whether a valueText can be printed as it is.
 func plainText(s string) bool { return utf8.ValidString(s) && escape.Text(s) == s }
 
-// block is a rendered value: a scalar, which begins with head in the line of its key, or the lines of a mapping or a
+// block is a rendered value: a scalar, which begins with head in the line of its key, or the diffLines of a mapping or a
 // sequence.
 type block struct {
 	kind kind
 	head string
-	body []Line
+	body []DiffLine
 }
 
 type kind int
@@ -83,11 +80,11 @@ const (
 
 // entry adds a key with its value to a mapping.
 func (b *block) entry(key string, r block, difference int) {
-	head := text(key) + ":"
+	head := valueText(key) + ":"
 	if r.kind == scalar {
 		head += " " + r.head
 	}
-	b.body = append(b.body, Line{head, difference})
+	b.body = append(b.body, DiffLine{head, difference})
 	indent := "  "
 	if r.kind == sequence {
 		indent = "" // as kubectl writes it
@@ -99,17 +96,17 @@ func (b *block) entry(key string, r block, difference int) {
 func (b *block) item(r block, difference int) {
 	switch {
 	case r.kind == scalar:
-		b.body = append(b.body, Line{"- " + r.head, difference})
+		b.body = append(b.body, DiffLine{"- " + r.head, difference})
 		b.indented("  ", r.body)
 	case len(r.body) == 0:
-		b.body = append(b.body, Line{"- {}", difference})
+		b.body = append(b.body, DiffLine{"- {}", difference})
 	default:
-		b.body = append(b.body, Line{"- " + r.body[0].Text, difference})
+		b.body = append(b.body, DiffLine{"- " + r.body[0].Text, difference})
 		b.indented("  ", r.body[1:])
 	}
 }
 
-func (b *block) indented(indent string, lines []Line) {
+func (b *block) indented(indent string, lines []DiffLine) {
 	for _, line := range lines {
 		if line.Text != "" {
 			line.Text = indent + line.Text
@@ -142,7 +139,7 @@ func (s style) value(v any, difference int) block {
 	case string:
 		switch {
 		case !s.lines && !strings.Contains(v, "\n"):
-			return block{head: text(v)}
+			return block{head: valueText(v)}
 		case s.quoted:
 			return quoted(v, difference)
 		}
@@ -151,7 +148,7 @@ func (s style) value(v any, difference int) block {
 	return block{head: asJSON(v)}
 }
 
-// literal renders a text of several lines as it is.
+// literal renders a valueText of several diffLines as it is.
 func literal(s string, difference int) block {
 	lines := strings.Split(s, "\n")
 	head := "|"
@@ -176,13 +173,13 @@ func literal(s string, difference int) block {
 	}
 	out := block{head: head}
 	for _, line := range lines {
-		out.body = append(out.body, Line{line, difference})
+		out.body = append(out.body, DiffLine{line, difference})
 	}
 	return out
 }
 
-// quoted renders a text in double quotes, with one line for each of its lines. An escaped line end is no part of the
-// text.
+// quoted renders a valueText in double quotes, with one line for each of its diffLines. An escaped line end is no part of the
+// valueText.
 func quoted(s string, difference int) block {
 	var lines []string
 	for line := range strings.Lines(s) {
@@ -203,7 +200,7 @@ func quoted(s string, difference int) block {
 			out.head += line + end
 			continue
 		}
-		out.body = append(out.body, Line{line + end, difference})
+		out.body = append(out.body, DiffLine{line + end, difference})
 	}
 	if len(lines) == 0 {
 		out.head = `""`
@@ -211,11 +208,11 @@ func quoted(s string, difference int) block {
 	return out
 }
 
-// begins is how a text begins that can be written without quotes, unless it has another meaning, such as a number.
+// begins is how a valueText begins that can be written without quotes, unless it has another meaning, such as a number.
 var begins = regexp.MustCompile(`^([\pL\pN_./$(]|-[^ ])`)
 
-// text renders a key, or a text in one line: without quotes if it is then read as the same text.
-func text(s string) string {
+// valueText renders a key, or a valueText in one line: without quotes if it is then read as the same valueText.
+func valueText(s string) string {
 	switch {
 	case !plainText(s) || strings.ContainsAny(s, "\n\t"):
 		return strconv.Quote(s)
@@ -227,7 +224,7 @@ func text(s string) string {
 	return `"` + s + `"`
 }
 
-// readsAs reports whether a text in YAML is read as a string.
+// readsAs reports whether a valueText in YAML is read as a string.
 func readsAs(inYAML, s string) bool {
 	var read []any
 	err := yaml.Unmarshal([]byte("- "+inYAML), &read)
@@ -348,7 +345,7 @@ func (f *Fields) element(out *block, n *node, r block) {
 		r = whole
 	}
 	if n.step.Index != nil {
-		out.body = append(out.body, Line{fmt.Sprintf("# [%d]", *n.step.Index), n.first})
+		out.body = append(out.body, DiffLine{fmt.Sprintf("# [%d]", *n.step.Index), n.first})
 	}
 	out.item(r, n.first)
 }
