@@ -26,7 +26,7 @@ import (
 // fileCycles are the packages in which files need each other, with the number of these files. A number may only become
 // smaller. Without such files, the package leaves the list.
 var fileCycles = map[string]int{
-	"pkg/audit": 14,
+	"pkg/audit": 6,
 }
 
 // TestFiles requires that the files of a package depend on each other in one direction: if two files need each other,
