@@ -133,7 +133,8 @@ func TestOutputFollowsItsSchema(t *testing.T) {
 		{args: "agents --snapshot -", in: "testdata/cases/reimport-ca.yaml", status: cli.ExitFound},
 		{args: "targets --snapshot testdata/sick bundle/guestbook-guestbook", status: cli.ExitOK},
 		{args: "why --snapshot testdata/sick cluster/local gitrepo/guestbook", status: cli.ExitFound},
-		{args: "why --snapshot - cluster/one cluster/two", in: "testdata/cases/not-applied.yaml", status: cli.ExitFound},
+		{args: "why --snapshot - cluster/one cluster/two", in: "testdata/cases/not-applied.yaml",
+			status: cli.ExitFound},
 		{args: "impact --snapshot testdata/impact/management.yaml gitrepo/platform " +
 			"--cluster-snapshot edge-1=testdata/impact/edge-1.yaml", status: cli.ExitFailed},
 		{args: "impact --snapshot - helmop/db", in: "testdata/impacts/database.yaml", status: cli.ExitOK},

@@ -76,7 +76,10 @@ func renderingGaps(wanted *desired.DesiredState, scope []*desired.BundleDeployme
 	var out []source.Gap
 	inScope := func(o *desired.Object) bool { return slices.Contains(scope, wanted.Deployment(o.Deployment)) }
 	for _, d := range wanted.Deployments {
-		shared := func(o *desired.Object) bool { return slices.ContainsFunc(wanted.On(d.ClusterID).Of(o.Key()), inScope) }
+		shared := func(o *desired.Object) bool {
+			return slices.ContainsFunc(wanted.On(d.ClusterID).Of(o.Key()),
+				inScope)
+		}
 		x := &d.Rendering
 		inQuestion := len(scope) == 0 || slices.Contains(scope, d)
 		mayShare := x.CompetitorOnly && len(x.Objects) == 0 || slices.ContainsFunc(d.Desired, shared)
@@ -177,7 +180,8 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 	for i, c := range r.Desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
-			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description, ClusterID: c.ID}
+			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description,
+				ClusterID: c.ID}
 			out.Clusters = append(out.Clusters, source)
 		}
 	}

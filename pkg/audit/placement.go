@@ -35,7 +35,8 @@ type Placement struct {
 	Gaps, Notes []string
 }
 
-// Place evaluates the targets of a directory for the cluster of a bundle deployment. keyed is that of fleet.MergeOptions.
+// Place evaluates the targets of a directory for the cluster of a bundle deployment. keyed is that of
+// fleet.MergeOptions.
 func Place(in *directory.Directory, l *render.Local, d *directory.Deployment, keyed bool) Placement {
 	var p Placement
 	for _, c := range in.Fleet.Clusters {

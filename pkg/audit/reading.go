@@ -119,7 +119,8 @@ func (r *Reading) Found() error {
 	case served && !r.Description.Partial():
 		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
-	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", collect.ErrNoFleet, where)
+	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", collect.ErrNoFleet,
+		where)
 }
 
 // statedScope returns an error if every running agent contradicts the scope that the user states.

@@ -28,7 +28,8 @@ func TestTargetsPending(t *testing.T) {
 		"unresolved":    waiting,
 		"deleted":       {},
 	} {
-		got, err := query.Targets(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t), query.TargetsOptions{},
+		got, err := query.Targets(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t),
+			query.TargetsOptions{},
 			[]source.Named{{Name: bundle}})
 		if err != nil {
 			t.Errorf("%s: %v", bundle, err)

@@ -68,7 +68,8 @@ func (b *backlog) Discard(before time.Time) { b.discarded = before }
 // newServer makes a server whose Lease is on a fake API server.
 func newServer(t *testing.T, client *fake.Clientset, identity string, sinks ...Sink) *Server {
 	t.Helper()
-	s, err := NewServer(ServerOptions{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Namespace: namespace, Identity: identity,
+	s, err := NewServer(ServerOptions{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Namespace: namespace,
+		Identity:       identity,
 		MetricsAddress: "0", ProbesAddress: "0", Metrics: metrics.New(metrics.Options{}), Lease: &Lease{},
 		Sinks: sinks, Log: logr.Discard()})
 	if err != nil {

@@ -140,7 +140,8 @@ func takeFields(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, 
 		return fix, false
 	}
 	return remedy.Make(remedy.Step{Kind: remedy.StepRestore, Object: *o, Then: true}, fmt.Sprintf(
-		"gives %s the values of the release, which takes the fields that the message names from %q", o.Key(), m[1])), true
+			"gives %s the values of the release, which takes the fields that the message names from %q", o.Key(), m[1])),
+		true
 }
 
 // ofConflict is the fix for a field that another manager owns.

@@ -271,8 +271,9 @@ func (in *Input) unconfirmed(out *found, d *evaluate.BundleDeployment) {
 		d.Release, facts.Count(len(claimed), "object"))
 	f.say("who may create Secrets in namespace %s can write such a record", r.Namespace)
 	f.say("it claims %s: whether a bundle desires them is not known", facts.List(claimed))
-	f.sayIf(!in.Result.Desired.Cluster(d.ClusterID).State.Coverage.TrustLabels.Whole(), fmt.Sprintf("the labels of namespace %s, which say whose "+
-		"records are trusted, could not be read", ownership.TrustNamespace))
+	f.sayIf(!in.Result.Desired.Cluster(d.ClusterID).State.Coverage.TrustLabels.Whole(),
+		fmt.Sprintf("the labels of namespace %s, which say whose "+
+			"records are trusted, could not be read", ownership.TrustNamespace))
 	out.report(f, in.Steps.On(d.ClusterID).ShowSecret(r),
 		remedy.Advise("audit the management cluster together with this one, which confirms the releases of bundles; "+
 			"or %s", ownership.TrustAdvice(r.Namespace)))

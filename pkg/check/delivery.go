@@ -296,8 +296,9 @@ func (in *Input) addWhyNotCorrected(f *Finding, d *evaluate.BundleDeployment, co
 		}
 	}
 	agent, known := fleet.ParseVersion(d.AgentVersion)
-	f.sayIf(known && agent.Before(correctsLater, 0), "an agent of version "+d.AgentVersion+" does not correct drift that existed "+
-		"when the correction was enabled, until the object changes again")
+	f.sayIf(known && agent.Before(correctsLater, 0),
+		"an agent of version "+d.AgentVersion+" does not correct drift that existed "+
+			"when the correction was enabled, until the object changes again")
 	on := in.Result.Desired.Cluster(d.ClusterID).State
 	last := on.Latest[d.Release.Release()]
 	serverSide := last != nil && last.ApplyMethod == serverSideApply

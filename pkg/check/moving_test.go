@@ -127,7 +127,8 @@ func TestCapturesOfDifferentTimes(t *testing.T) {
 		w.d.Deployed = now.Add(-24 * time.Hour)
 		w.objects[0] = modifiedAt(ago(time.Hour + time.Minute))
 		in := w.input()
-		in.Result.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster}, ClusterID: w.d.ClusterID}}
+		in.Result.Clusters = []evaluate.ClusterSource{{Source: source.Description{TakenAt: tc.cluster},
+			ClusterID: w.d.ClusterID}}
 		if got := findings("FD609", in); len(got) != tc.lasting {
 			t.Errorf("%s: %d findings about drift, want %d", tc.name, len(got), tc.lasting)
 		}

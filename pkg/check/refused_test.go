@@ -36,7 +36,8 @@ func TestByHand(t *testing.T) {
 			"kubectl -n web delete configmap/fixed", "deletes the object; the next deploy creates it"},
 		{`apply failed for object web/new /v1, Kind=ConfigMap: failed calling webhook "check.example.com": no endpoints`, "",
 			"repair or delete the webhook check.example.com"},
-		{`apply failed for object web/x apps/v1, Kind=Deployment: is forbidden: exceeded quota: q, requested: pods=2`, "",
+		{`apply failed for object web/x apps/v1, Kind=Deployment: is forbidden: exceeded quota: q, requested: pods=2`,
+			"",
 			"raise ResourceQuota q of the namespace"},
 		{`conflict occurred while applying object web/fixed /v1, Kind=ConfigMap: Apply failed with 1 conflict: conflict ` +
 			`with "agent": .data.v`, "", `set helm.force in the fleet.yaml, which takes them from "agent"`},
@@ -46,7 +47,8 @@ func TestByHand(t *testing.T) {
 		{"could not get information about the resource: resource name may not be empty", "", "generateName"},
 		{`looking up service account agents/deployer: ServiceAccount "deployer" not found`,
 			"kubectl -n agents create serviceaccount deployer", "also needs the rights"},
-		{`execution error at (x.yaml:1:1): failed calling webhook "other"`, "", "set the values that the message names"},
+		{`execution error at (x.yaml:1:1): failed calling webhook "other"`, "",
+			"set the values that the message names"},
 		{`configmaps is forbidden: unable to create new content in namespace web because it is being terminated`,
 			"kubectl get namespace/web -o yaml", "what keeps the namespace"},
 		{"failed to create typed patch object (web/x; apps/v1, Kind=Deployment): .spec.a: field not declared in " +

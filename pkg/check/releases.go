@@ -259,7 +259,8 @@ func (in *Input) leftoverRelease(out *found, c *directory.Cluster) {
 				r.Release(), r.BundleID, r.AgentNamespace)}
 		f.sayIf(r.KeepResources,
 			"it was deployed with keepResources: its objects are kept, only the record is left over")
-		command := in.Steps.On(c.ID).Helm + remedy.InNamespace(r.Namespace) + " status " + remedy.LastArgument(r.Name.Name)
+		command := in.Steps.On(c.ID).Helm + remedy.InNamespace(r.Namespace) + " status " +
+			remedy.LastArgument(r.Name.Name)
 		out.report(f, remedy.Run(command, "shows the release, so that you can decide whether anything still uses it"))
 	}
 }

@@ -271,8 +271,8 @@ func answers(r ownership.Rule) string {
 	return strings.Join(out, "; ")
 }
 
-// FindTopics returns the topics with a name, in upper or lower case. A word can have several meanings: NotReady is a state, a
-// step of why, and the title of a finding.
+// FindTopics returns the topics with a name, in upper or lower case. A word can have several meanings: NotReady is a
+// state, a step of why, and the title of a finding.
 func FindTopics(topics []report.Topic, name string) []report.Topic {
 	return slices.DeleteFunc(slices.Clone(topics), func(t report.Topic) bool {
 		return !strings.EqualFold(t.Name, name) && (t.Title == "" || !strings.EqualFold(t.Title, name))

@@ -33,7 +33,8 @@ func TestDeploymentNamespace(t *testing.T) {
 	t.Parallel()
 	edge := &Cluster{State: &state.Cluster{AgentSecrets: map[string]string{"cattle-fleet-system": "cluster-edge"}},
 		fleet: &state.Fleet{}}
-	hub := &Cluster{State: edge.State, fleet: edge.fleet, watches: map[string]string{"cattle-fleet-local-system": "cluster-local"}}
+	hub := &Cluster{State: edge.State, fleet: edge.fleet,
+		watches: map[string]string{"cattle-fleet-local-system": "cluster-local"}}
 	for want, tc := range map[string]struct {
 		on    *Cluster
 		state Deployment

@@ -42,7 +42,8 @@ func (r *rollout) manifests() {
 				"not be empty\")", o.Key())
 		}
 		by := m.Metadata.Labels[fleet.ManagedByLabel]
-		if replaced := by != "" && by != fleet.ManagedByHelm; replaced && !evaluate.AcceptsHelmsLabel(r.d.BundleDeployment, o) {
+		if replaced := by != "" && by != fleet.ManagedByHelm; replaced &&
+			!evaluate.AcceptsHelmsLabel(r.d.BundleDeployment, o) {
 			r.add("ManagedBy", &o.Ref, "%s has the label %s=%s, which Helm sets to %s at each deploy: Fleet reports "+
 				"it as modified permanently", o.Key(), fleet.ManagedByLabel, by, fleet.ManagedByHelm)
 		}

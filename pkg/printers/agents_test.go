@@ -14,7 +14,8 @@ func agentsOf(t *testing.T, p *people) {
 	t.Helper()
 	for _, name := range []string{"agent-heartbeats", "agent-pending", "reimport-fleet-0.12", "reimport-ca",
 		"reimport-masked"} {
-		d, err := query.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), query.AgentsOptions{Version: "test"}, nil)
+		d, err := query.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), query.AgentsOptions{Version: "test"},
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

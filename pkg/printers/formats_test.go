@@ -19,8 +19,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/golden"
 )
 
-// formats are the formats that every document has. The templates print the whole document. custom-columns has a column for
-// each field of the rows.
+// formats are the formats that every document has. The templates print the whole document. custom-columns has a column
+// for each field of the rows.
 var (
 	formats   = []string{"table", "wide", "json", "yaml", "name"}
 	templates = []string{"jsonpath={}", "jsonpath-as-json={}", "go-template={{.}}", "custom-columns"}

@@ -39,9 +39,9 @@ func (t *Deleted) Key() string {
 	return t.Namespace + "/" + t.Name
 }
 
-// FindDeleted returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces. That
-// of a BundleDeployment may be its workspace. An object that could not be read is found if a BundleDeployment names
-// it.
+// FindDeleted returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces.
+// That of a BundleDeployment may be its workspace. An object that could not be read is found if a BundleDeployment
+// names it.
 func FindDeleted(desired *desired.DesiredState, kind, namespace, name string) []*Deleted {
 	found := map[string]*Deleted{}
 	add := func(key string, workspace ...string) *Deleted {

@@ -191,7 +191,8 @@ func Owners(ctx context.Context, src source.Source, o audit.Options, names []sou
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Found(); err != nil && !errors.Is(err, collect.ErrNoFleet) { // an object may have an owner without Fleet
+	if err := r.Found(); err != nil && !errors.Is(err,
+		collect.ErrNoFleet) { // an object may have an owner without Fleet
 		return nil, err
 	}
 	if err := r.SettleDisputes(ctx); err != nil {
@@ -290,7 +291,8 @@ func (r *owners) ownedObject(c desired.OnCluster, m *object.Meta, o source.Objec
 		})
 	}
 	of.answer()
-	e := metadataExplainer{OnCluster: c, all: r.Desired.Deployments, have: have, owner: of.owner, namespace: out.Namespace,
+	e := metadataExplainer{OnCluster: c, all: r.Desired.Deployments, have: have, owner: of.owner,
+		namespace:   out.Namespace,
 		annotations: m.Metadata.Annotations}
 	out.Metadata = e.entries(m)
 	e.addWriters(out.Metadata, o)

@@ -398,8 +398,9 @@ func TestApplyPolicy(t *testing.T) {
 				"did not keep it: "+tc.message) || s.writes != 1 {
 				t.Errorf("outcome %s after %d writes: %s", items[0].Outcome, s.writes, items[0].Message)
 			}
-			undo := Item{Before: items[0].After, After: items[0].Before, RepairedObject: report.RepairedObject{Ref: theme,
-				UID: "u-1"}}
+			undo := Item{Before: items[0].After, After: items[0].Before,
+				RepairedObject: report.RepairedObject{Ref: theme,
+					UID: "u-1"}}
 			Undo{}.object(NoFacts{}, &undo, s.meta(), adoptedObject(t, s.labels, s.annotations))
 			var restored []string
 			for _, c := range undo.Changes {

@@ -114,7 +114,8 @@ func Allowed() []string {
 
 // newItem returns the item of a step that writes a desired object.
 func newItem(d *evaluate.BundleDeployment, x *evaluate.Object, step remedy.StepKind) Item {
-	out := Item{On: d.ClusterID, RepairedObject: report.RepairedObject{Ref: x.Ref, Cluster: string(d.ClusterID), Step: step,
+	out := Item{On: d.ClusterID, RepairedObject: report.RepairedObject{Ref: x.Ref, Cluster: string(d.ClusterID),
+		Step:             step,
 		BundleDeployment: d.Key(), Release: d.Ownership.Release(), Action: actions[step]}}
 	if x.Live != nil {
 		out.UID, out.ResourceVersion = x.Live.UID, x.Live.ResourceVersion

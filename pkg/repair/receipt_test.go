@@ -189,7 +189,8 @@ func FuzzReadReceipt(f *testing.F) {
 			m := &object.Meta{} // an undo can be planned for any state of the object
 			m.Metadata.UID = e.UID
 			Undo{}.object(NoFacts{}, &Item{Before: ownership.FromValues(e.After),
-				After: ownership.FromValues(e.Before), RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID}}, m,
+				After: ownership.FromValues(e.Before), RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID}},
+				m,
 				source.Object{Item: object.Item{Raw: []byte("{}")}})
 		}
 		if _, _, err2 := ReadReceipt(strings.NewReader(strings.ReplaceAll(text, "a", marker))); err2 != nil &&

@@ -122,7 +122,8 @@ func ClusterSources(clusters []evaluate.ClusterSource, desired *directory.Direct
 	for _, c := range clusters {
 		d := c.Source
 		out = append(out, ClusterSource{Name: c.Name,
-			Cluster: strings.Join(desired.Cluster(c.ClusterID).FleetClusters(), ", "), Kind: string(d.Origin), Context: d.Context, Server: d.Server,
+			Cluster: strings.Join(desired.Cluster(c.ClusterID).FleetClusters(), ", "), Kind: string(d.Origin),
+			Context: d.Context, Server: d.Server,
 			Path: strings.Join(d.Paths, ", "), KubernetesVersion: d.KubernetesVersion, TakenAt: Time(d.TakenAt)})
 	}
 	return out

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// rolledOut is the number of deployments of a rollout. They have more records and more ConfigMaps than one page of a
-	// list, 500. With the race detector, Helm is too slow for so many.
+	// rolledOut is the number of deployments of a rollout. They have more records and more ConfigMaps than one page of
+	// a list, 500. With the race detector, Helm is too slow for so many.
 	rolledOut      = 260
 	rolledOutRaced = 50
 	// agentWorkers is the number of deployments that the agent upgrades at the same time.

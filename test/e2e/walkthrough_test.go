@@ -59,8 +59,8 @@ func sickCluster(t *testing.T) *fleetServer {
 	return f
 }
 
-// reports writes the status that the agent and the controllers report in a capture in testdata. The generations are those
-// of this server, and the agent has reported just now.
+// reports writes the status that the agent and the controllers report in a capture in testdata. The generations are
+// those of this server, and the agent has reported just now.
 func (f *fleetServer) reports(capture string) {
 	f.t.Helper()
 	for _, kind := range []string{"bundledeployments.fleet.cattle.io", "bundles.fleet.cattle.io",

@@ -161,7 +161,8 @@ func (t *Tester) labeled(ctx context.Context) iter.Seq[*unstructured.Unstructure
 					break
 				}
 				if objects++; objects > maxObjects {
-					t.unread = fmt.Errorf("the first %d objects with the label %s cannot be used for a test", maxObjects,
+					t.unread = fmt.Errorf("the first %d objects with the label %s cannot be used for a test",
+						maxObjects,
 						TestedLabel)
 					return
 				}
@@ -239,7 +240,8 @@ func selects(s *metav1.LabelSelector, o *unstructured.Unstructured) bool {
 func (t *Tester) strip(ctx context.Context, live *unstructured.Unstructured) *Response {
 	t.Warnings.take()
 	begin := t.Now()
-	got, err := t.Resource(live.GroupVersionKind(), live.GetNamespace()).Patch(ctx, live.GetName(), types.MergePatchType,
+	got, err := t.Resource(live.GroupVersionKind(), live.GetNamespace()).Patch(ctx, live.GetName(),
+		types.MergePatchType,
 		[]byte(removeLabel), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: testManager})
 	out := &Response{Object: install.RefOf(live), Message: install.ReasonOf(err), Warnings: t.Warnings.take(),
 		Seconds: t.Now().Sub(begin).Seconds()}
@@ -296,7 +298,8 @@ func (t *Test) describe() []string {
 		return nil
 	}
 	took := time.Duration(r.Seconds * float64(time.Second)).Round(time.Millisecond)
-	text := fmt.Sprintf("a dry run that removes %s from %s: %s (in %s): %s", TestedLabel, r.Object.Key(), r.Answer, took,
+	text := fmt.Sprintf("a dry run that removes %s from %s: %s (in %s): %s", TestedLabel, r.Object.Key(), r.Answer,
+		took,
 		r.Message)
 	out := []string{strings.TrimSuffix(text, ": ")}
 	for _, w := range r.Warnings {

@@ -28,7 +28,7 @@ const (
 	managedBy  = "app.kubernetes.io/managed-by"
 	// maxConfigMaps is the number of ConfigMaps.
 	maxConfigMaps = 20
-	// maxEntries and maxJournalBytes limit one of them. The limit of the API is 1 MiB.
+	// maxEntries and maxBytes limit one of them. The limit of the API is 1 MiB.
 	maxEntries      = 1000
 	maxJournalBytes = 512 << 10
 	// maxShare is the number of bytes of the entries about the releases of one namespace from which on no more are

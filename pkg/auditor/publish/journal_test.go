@@ -43,7 +43,8 @@ func journalNewAuditor() *journalAuditor {
 }
 
 func (a *journalAuditor) restart() {
-	a.Journal = publish.NewJournal(publish.JournalOptions{Client: a.client.CoreV1(), Namespace: "auditor", Log: logr.Discard(),
+	a.Journal = publish.NewJournal(publish.JournalOptions{Client: a.client.CoreV1(), Namespace: "auditor",
+		Log: logr.Discard(),
 		Now: func() time.Time { return a.now }})
 	a.follower = view.Follower{}
 }
@@ -111,7 +112,8 @@ func TestTakeover(t *testing.T) {
 	next.client = former.client
 	next.restart()
 	for i, v := range []*view.View{views.Of(1, views.Deployment("web", journalReady, journalReady)),
-		views.Of(4, views.Deployment("web", journalMissing, journalReady)), views.Of(8, views.Deployment("web", journalMissing, journalMissing))} {
+		views.Of(4, views.Deployment("web", journalMissing, journalReady)), views.Of(8, views.Deployment("web",
+			journalMissing, journalMissing))} {
 		if i < 2 { // then it was killed
 			former.show(t, v)
 		}
@@ -136,7 +138,8 @@ func TestTakeover(t *testing.T) {
 func TestDiscard(t *testing.T) {
 	a := journalNewAuditor()
 	for _, v := range []*view.View{views.Of(1, views.Deployment("web", journalReady, journalReady)),
-		views.Of(4, views.Deployment("web", journalMissing, journalReady)), views.Of(8, views.Deployment("web", journalMissing, journalMissing))} {
+		views.Of(4, views.Deployment("web", journalMissing, journalReady)), views.Of(8, views.Deployment("web",
+			journalMissing, journalMissing))} {
 		a.Update(a.follower.Next(v))
 	}
 	a.Discard(views.Begin.Add(6 * time.Second))
@@ -293,7 +296,8 @@ func TestOld(t *testing.T) {
 // TestAgain checks that entries are written later if a request fails, or if another writer was faster.
 func TestAgain(t *testing.T) {
 	a := journalNewAuditor()
-	a.show(t, views.Of(1, views.Deployment("web", journalReady, journalReady)), views.Of(2, views.Deployment("web", journalMissing, journalReady)))
+	a.show(t, views.Of(1, views.Deployment("web", journalReady, journalReady)), views.Of(2, views.Deployment("web",
+		journalMissing, journalReady)))
 	fail := true
 	a.client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return fail, nil, errors.New("connection refused")

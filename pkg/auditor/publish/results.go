@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// source is the source of the results, and the value of the label reportsManagedBy of the objects.
+	// source is the source of the results, and the value of the label managedBy of the objects.
 	source = "fleetdoctor"
 	// maxText is the length at which a text is cut, in bytes.
 	maxText = 8 << 10
-	// maxResults and maxReportBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a copy in
-	// an annotation of up to 256 KiB.
+	// maxResults and maxBytes limit one object: etcd refuses objects above 1.5 MiB, and kubectl apply keeps a
+	// copy in an annotation of up to 256 KiB.
 	maxResults     = 500
 	maxReportBytes = 200 << 10
 )

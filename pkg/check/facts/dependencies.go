@@ -65,7 +65,8 @@ func (x *Dependencies) Closure(of []*directory.Deployment) []*directory.Deployme
 
 // Matching returns the bundle deployments in the same namespace that a dependency names; known is false if not all
 // could be read.
-func (x *Dependencies) Matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found []*directory.Deployment, known bool) {
+func (x *Dependencies) Matching(d *directory.Deployment, ref v1alpha1.BundleRef) (found []*directory.Deployment,
+	known bool) {
 	if !x.directory.Read(state.BundleDeployment, d.Namespace) || ref.Name == "" && ref.Selector == nil {
 		return nil, false
 	}
@@ -160,7 +161,7 @@ func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
 	})
 }
 
-// acceptedBy reports whether a dependency is in a state that is acceptedBy. A state that this program does not know is
+// acceptedBy reports whether a dependency is in a state that is accepted. A state that this program does not know is
 // compared as it is shown.
 func acceptedBy(ref v1alpha1.BundleRef, bd *v1alpha1.BundleDeployment) bool {
 	shown := fleet.ShownState(bd)

@@ -122,7 +122,8 @@ func clusterRole(resources map[string][]string) *rbacv1.ClusterRole {
 	return role
 }
 
-// deployedKinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and kind.
+// deployedKinds returns the kinds that the bundles of a source deploy and that the source serves, ordered by group and
+// kind.
 func deployedKinds(ctx context.Context, src source.Source) ([]source.Kind, error) {
 	r, err := audit.Read(ctx, src, audit.Options{})
 	if err == nil {

@@ -216,8 +216,9 @@ func (o *options) status(found *engine.Audit, a *report.Audit) error {
 		return &cli.Error{Status: cli.ExitFailed, Err: errors.New("the audit is not complete: " + unread)}
 	}
 	if n := found.Coverage().OnOtherCluster; o.requireComplete && n > 0 && !o.statusOnly {
-		return &cli.Error{Status: cli.ExitFailed, Err: fmt.Errorf("the audit is not complete: %s on clusters that were "+
-			"not read", report.Plural(n, "bundle deployment"))}
+		return &cli.Error{Status: cli.ExitFailed,
+			Err: fmt.Errorf("the audit is not complete: %s on clusters that were "+
+				"not read", report.Plural(n, "bundle deployment"))}
 	}
 	f := a.Summary.Findings
 	failing := map[string]int{"error": f.Error, "warning": f.Error + f.Warning, "info": f.Error + f.Warning +

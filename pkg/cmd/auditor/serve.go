@@ -111,7 +111,8 @@ func (o *serveOptions) sinks(config *rest.Config, lease *auditor.Lease, namespac
 	}
 	var out []auditor.Sink
 	if o.events {
-		out = append(out, publish.NewEvents(publish.EventsOptions{Client: client.EventsV1(), Instance: pod, Now: time.Now,
+		out = append(out, publish.NewEvents(publish.EventsOptions{Client: client.EventsV1(), Instance: pod,
+			Now: time.Now,
 			Log: log.WithName("events")}))
 	}
 	if o.openReports {
@@ -119,7 +120,8 @@ func (o *serveOptions) sinks(config *rest.Config, lease *auditor.Lease, namespac
 			Log: log.WithName("openreports")}))
 	}
 	if o.journal {
-		out = append(out, publish.NewJournal(publish.JournalOptions{Client: client.CoreV1(), Namespace: namespace, Now: time.Now,
+		out = append(out, publish.NewJournal(publish.JournalOptions{Client: client.CoreV1(), Namespace: namespace,
+			Now: time.Now,
 			Log: log.WithName("journal")}))
 	}
 	return out, nil

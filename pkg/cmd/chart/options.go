@@ -183,8 +183,8 @@ type installed struct {
 	helm *install.Helm
 }
 
-// open connects with a cluster, and finds its installation in order to change it. It refuses another namespace than that
-// of the installation, because a cluster has one, and an installation by Fleet unless ofFleet is set. Without an
+// open connects with a cluster, and finds its installation in order to change it. It refuses another namespace than
+// that of the installation, because a cluster has one, and an installation by Fleet unless ofFleet is set. Without an
 // installation, the result has the namespace for it.
 func (o *options) open(ctx context.Context, ofFleet bool) (*installed, error) {
 	c, err := o.connect(nil)

@@ -95,7 +95,8 @@ func (o *uninstallOptions) confirm(ctx context.Context, targets []*unstructured.
 		fmt.Fprintf(o.Streams.ErrOut, "  %s\n", nameOf(install.RefOf(t)))
 	}
 	if !output.IsTerminal(o.Streams.In) {
-		return &cli.Error{Status: cli.ExitFound, Err: errors.New("nothing was deleted: standard input is not a terminal"),
+		return &cli.Error{Status: cli.ExitFound,
+			Err:  errors.New("nothing was deleted: standard input is not a terminal"),
 			Hint: "--yes deletes without asking."}
 	}
 	yes, err := output.Ask(ctx, o.Streams, fmt.Sprintf("Delete these objects (%d)?", len(targets)))
@@ -148,7 +149,8 @@ func (f *ServeFlags) Validate() error {
 
 // ServeHint returns what to do about an address on which nothing can listen. others are the flags of other endpoints.
 func ServeHint(err *transport.ListenError, others map[string]string) string {
-	known := map[string]string{transport.MetricsEndpoint: "--" + metricsFlag, transport.ProbesEndpoint: "--" + probesFlag}
+	known := map[string]string{transport.MetricsEndpoint: "--" + metricsFlag, transport.ProbesEndpoint: "--" +
+		probesFlag}
 	hint := "Choose another address with " + cmp.Or(known[err.Endpoint], others[err.Endpoint]) + "."
 	if errors.Is(err, syscall.EADDRINUSE) {
 		hint = "Another process listens there. " + hint

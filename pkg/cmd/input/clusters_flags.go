@@ -43,8 +43,8 @@ type target struct {
 	in   *Flags
 }
 
-// NewClusters returns the flags. It must be called before the flags of in are added: --cluster also has the meaning that
-// kubectl gives it.
+// NewClusters returns the flags. It must be called before the flags of in are added: --cluster also has the meaning
+// that kubectl gives it.
 func NewClusters(in *Flags) *ClusterFlags {
 	in.Config.ClusterName = nil
 	return &ClusterFlags{in: in}
@@ -166,8 +166,8 @@ func (f *ClusterFlags) configFlags() *genericclioptions.ConfigFlags {
 	return out
 }
 
-// commandsOn returns the commandsOn for the objects of a cluster. A command that is pasted into a shell must not write to
-// the cluster of the current context, so the commandsOn for a captured cluster use its name as the context.
+// commandsOn returns the commands for the objects of a cluster. A command that is pasted into a shell must not write
+// to the cluster of the current context, so the commands for a captured cluster use its name as the context.
 func commandsOn(name string, in *Flags) remedy.Commands {
 	if in.Captured() {
 		live := New(in.Environment)

@@ -40,8 +40,8 @@ func CompleteKinds(kinds []string) ([]string, cobra.ShellCompDirective) {
 	return offered, kind
 }
 
-// CompleteNames offers the names of the objects of a kind, each after a prefix. Namespaced objects are those of --namespace, or
-// of all namespaces.
+// CompleteNames offers the names of the objects of a kind, each after a prefix. Namespaced objects are those of
+// --namespace, or of all namespaces.
 func CompleteNames(c *cobra.Command, kind, prefix string) ([]string, cobra.ShellCompDirective) {
 	return readNames(c, func(ctx context.Context, in *Flags, src source.Source) ([]string, error) {
 		namespace := *in.Config.Namespace
@@ -112,8 +112,8 @@ func listNames(ctx context.Context, src source.Source, word, namespace string,
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// readNames opens the source that the flags of a command name, and returns the result of use. It is empty if use fails or
-// takes too long.
+// readNames opens the source that the flags of a command name, and returns the result of use. It is empty if use fails
+// or takes too long.
 func readNames(c *cobra.Command, use func(context.Context, *Flags, source.Source) ([]string, error)) []string {
 	ctx := c.Context()
 	if ctx == nil {
@@ -144,8 +144,8 @@ func readNames(c *cobra.Command, use func(context.Context, *Flags, source.Source
 	}
 }
 
-// unreadable reports whether a snapshot cannot be readNames for a completion: standard input is the terminal, and a pipe can
-// be readNames only once.
+// unreadable reports whether a snapshot cannot be read for a completion: standard input is the terminal, and a
+// pipe can be read only once.
 func unreadable(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || !info.Mode().IsRegular() && !info.IsDir()
@@ -178,8 +178,8 @@ func flagsOf(c *cobra.Command) *Flags {
 	return in
 }
 
-// CompleteFlags completes the values of the flags that name parts of a cluster or of the kubeconfig, for a command and all
-// commands below it.
+// CompleteFlags completes the values of the flags that name parts of a cluster or of the kubeconfig, for a command and
+// all commands below it.
 func CompleteFlags(c *cobra.Command) {
 	for flag, names := range map[string]cobra.CompletionFunc{
 		"namespace": namespaces,
@@ -221,7 +221,7 @@ func namespaces(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCo
 	}), word
 }
 
-// fromKubeconfig offers names in the kubeconfig. In a listNames, it completes the last one.
+// fromKubeconfig offers names in the kubeconfig. In a list, it completes the last one.
 func fromKubeconfig(names func(*api.Config) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		in := flagsOf(c)

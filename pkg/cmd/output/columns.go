@@ -147,9 +147,9 @@ func decode(v, into any) error {
 	return utiljson.Unmarshal(raw, into)
 }
 
-// ListChanges describes what changed between two reports of an audit, one change on each line. Without a report before, it
-// describes what is not well. A finding that is not in the second report is resolved only if everything that it depends
-// on could be read.
+// ListChanges describes what changed between two reports of an audit, one change on each line. Without a report before,
+// it describes what is not well. A finding that is not in the second report is resolved only if everything that it
+// depends on could be read.
 func ListChanges(before, after *report.Audit) []string {
 	if before == nil {
 		s := after.Summary

@@ -239,7 +239,7 @@ func completeCodes(_ *cobra.Command, _ []string, typed string) ([]string, cobra.
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// Since is a flag with a parseAge before the time of a report, or with a time. It implements pflag.Value.
+// Since is a flag with a duration before the time of a report, or with a time. It implements pflag.Value.
 type Since struct {
 	text string
 	last time.Duration // 0 for a time
@@ -267,7 +267,7 @@ func (s *Since) Set(text string) error {
 	return nil
 }
 
-// parseAge parses a parseAge, which may begin with a number of days.
+// parseAge parses a duration, which may begin with a number of days.
 func parseAge(text string) (time.Duration, error) {
 	number, rest, found := strings.Cut(text, "d")
 	if !found {

@@ -162,7 +162,8 @@ func TestTemplateErrors(t *testing.T) {
 		{"-o", "jsonpath={.absent}", "--allow-missing-template-keys=false"},
 		{"-o", "go-template={{index .rows 7}}"}, {"-o", "go-template={{.kind.absent}}"}} {
 		out, err := printed(t, args...)
-		if err == nil || cli.ExitStatus(err) != cli.ExitFailed || out != "" || strings.Contains(err.Error(), "three 3") {
+		if err == nil || cli.ExitStatus(err) != cli.ExitFailed || out != "" || strings.Contains(err.Error(),
+			"three 3") {
 			t.Errorf("%q: %q, error %v", args, out, err)
 		}
 	}

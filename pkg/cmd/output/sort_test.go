@@ -47,13 +47,15 @@ func TestSort(t *testing.T) {
 func TestWrongSort(t *testing.T) {
 	rows := []sortable{{Name: "a", Of: map[string]any{"deep": "z"}}}
 	for _, path := range []string{"absent", "of", "{.a[}"} {
-		if err := Sort(&PrintFlags{sortBy: path}, rows); cli.ExitStatus(err) == cli.ExitOK || !strings.Contains(err.Error(),
-			path) {
+		if err := Sort(&PrintFlags{sortBy: path}, rows); cli.ExitStatus(err) == cli.ExitOK ||
+			!strings.Contains(err.Error(),
+				path) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := printed(t, "--sort-by", "{.a[}"); cli.ExitStatus(err) != cli.ExitUsage || !strings.Contains(err.Error(),
-		"{.a[}") {
+	if _, err := printed(t, "--sort-by", "{.a[}"); cli.ExitStatus(err) != cli.ExitUsage ||
+		!strings.Contains(err.Error(),
+			"{.a[}") {
 		t.Errorf("a malformed expression: %v", err)
 	}
 	if err := Sort(&PrintFlags{sortBy: "absent"}, []sortable{}); err != nil {

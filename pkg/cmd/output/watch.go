@@ -96,8 +96,8 @@ type watch[T any] struct {
 // resizeCheck is how often the size of the terminal is read.
 const resizeCheck = time.Second
 
-// Repeat repeats the rounds until ctx ends. Its error is that of the last complete round. An error of the first round, and
-// an error of usage, end the watch; others are shown, and the next round follows.
+// Repeat repeats the rounds until ctx ends. Its error is that of the last complete round. An error of the first round,
+// and an error of usage, end the watch; others are shown, and the next round follows.
 func Repeat[T any](ctx context.Context, f *WatchFlags, env cli.Environment, rounds Rounds[T]) error {
 	w := &watch[T]{Rounds: rounds, env: env, interval: f.interval}
 	draw := Redraws(env.Streams.Out)

@@ -87,7 +87,8 @@ func TestStatus(t *testing.T) {
 		{[]string{"--snapshot", install, "pod/a"}, cli.ExitUsage, "KIND/NAME"},
 		{[]string{"--snapshot", install, "--server", "prod"}, cli.ExitUsage, "--server"},
 		{[]string{"--snapshot", install, "bundle/absent"}, cli.ExitFailed, "not found"},
-		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, cli.ExitFailed, "opening bundle directory"},
+		{[]string{"--snapshot", install, "-f", filepath.Join(dir, "absent")}, cli.ExitFailed,
+			"opening bundle directory"},
 	} {
 		var out bytes.Buffer
 		c := NewCommand(cli.Environment{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out,

@@ -92,7 +92,8 @@ func TestIgnored(t *testing.T) {
 		}
 	})
 	f.answering(t, "ignored")
-	d := f.expect(t, "with another object", f.kubeconfig, outcome{install.OK, installation.Works, installation.Restored})
+	d := f.expect(t, "with another object", f.kubeconfig, outcome{install.OK, installation.Works,
+		installation.Restored})
 	if d.Strip.Object.Key().String() != "configmap shop/settings" {
 		t.Errorf("it tested with %s", d.Strip.Object.Key())
 	}

@@ -14,21 +14,21 @@ import (
 const (
 	// MaxWidth is the greatest number of characters of a line.
 	MaxWidth = 200
-	// MaxRun is the greatest number of removed diffLines, or of added diffLines, in one place.
+	// MaxRun is the greatest number of removed lines, or of added lines, in one place.
 	MaxRun = 20
-	// MaxLines is the greatest number of diffLines of an object.
+	// MaxLines is the greatest number of lines of an object.
 	MaxLines = 100
 	// before is the number of characters that a line keeps before the first one that differs, if its beginning is cut
 	// out.
 	before = 60
 )
 
-// Omitted is the sign of a line that says how many diffLines are not shown in its place.
+// Omitted is the sign of a line that says how many lines are not shown in its place.
 const Omitted = '…'
 
-// Cut shortens the diffLines of hunks, and keeps what differs between a removed line and the added line in its place. It
-// drops the diffLines of long runs, and those after the first MaxLines. It returns the numbers of diffLines that are shortened
-// and dropped.
+// Cut shortens the lines of hunks, and keeps what differs between a removed line and the added line in its place.
+// It drops the lines of long runs, and those after the first MaxLines. It returns the numbers of lines that are
+// shortened and dropped.
 func Cut(hunks []Hunk) (out []Hunk, shortened, dropped int) {
 	left := MaxLines
 	for _, h := range hunks {
@@ -60,7 +60,7 @@ func Cut(hunks []Hunk) (out []Hunk, shortened, dropped int) {
 	return out, shortened, dropped
 }
 
-// cutRuns replaces the end of each long run of removed or added diffLines by a line with their number, and returns the
+// cutRuns replaces the end of each long run of removed or added lines by a line with their number, and returns the
 // number of all.
 func cutRuns(changes []Change) (out []Change, dropped int) {
 	for i := 0; i < len(changes); {
@@ -80,7 +80,7 @@ func cutRuns(changes []Change) (out []Change, dropped int) {
 }
 
 // partners returns, for each removed line, the added line in its place, the reverse for each added line, and otherwise
-// an empty valueText.
+// an empty text.
 func partners(changes []Change) []string {
 	out := make([]string, len(changes))
 	for i := 0; i < len(changes); {
@@ -128,7 +128,7 @@ func short(line, other []rune) (string, bool) {
 
 // Hunk is a part of a unified diff.
 type Hunk struct {
-	// Range are the diffLines of the two documents, such as "-1,2 +1,2".
+	// Range are the lines of the two documents, such as "-1,2 +1,2".
 	Range string
 	// DiffLine is the first line of the hunk in the first document.
 	Line int
@@ -184,7 +184,7 @@ func newHunk(h *udiff.Hunk, from, to Document) Hunk {
 	return out
 }
 
-// diffLines describes n diffLines as diff does: without diffLines, by the line before.
+// diffLines describes n lines as diff does: without lines, by the line before.
 func diffLines(first, n int) string {
 	switch n {
 	case 0:
@@ -215,7 +215,7 @@ func (d Document) String() string {
 	return b.String()
 }
 
-// NewDocument returns a valueText of complete diffLines as a document.
+// NewDocument returns a text of complete lines as a document.
 func NewDocument(text string) Document {
 	var out Document
 	for line := range strings.Lines(text) {

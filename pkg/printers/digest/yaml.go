@@ -18,23 +18,23 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
 
-// The libraries for YAML fold long diffLines, and write a valueText with a tab, a carriage return or a blank at the end of a
-// line as one line. The change of one line would then be a change of the whole valueText. So this file writes YAML itself,
-// with one line for each line of a valueText.
+// The libraries for YAML fold long lines, and write a text with a tab, a carriage return or a blank at the end
+// of a line as one line. The change of one line would then be a change of the whole text. So this file writes YAML
+// itself, with one line for each line of a text.
 
-// style is how texts are written. It is the same for all sides of a difference, so that equal diffLines are equal in the
-// documents.
+// style is how texts are written. It is the same for all sides of a difference, so that equal lines are equal in
+// the documents.
 type style struct {
-	// quoted writes texts of several diffLines in double quotes, which show characters that are not printable, and blanks
-	// at the end of a line.
+	// quoted writes texts of several lines in double quotes, which show characters that are not printable, and
+	// blanks at the end of a line.
 	quoted bool
-	// diffLines writes a valueText of one line as a valueText of several diffLines.
+	// lines writes a text of one line as a text of several lines.
 	lines bool
 }
 
 func styleOf(values ...report.Value) style {
 	var s style
-	ends := map[string]bool{} // the diffLines that end with a blank, over all sides
+	ends := map[string]bool{} // the lines that end with a blank, over all sides
 	var perSide []map[string]bool
 	for _, v := range values {
 		if v.IsZero() {
@@ -59,11 +59,11 @@ func styleOf(values ...report.Value) style {
 	return s
 }
 
-// plainText reports whether a valueText can be printed as it is.
+// plainText reports whether a text can be printed as it is.
 func plainText(s string) bool { return utf8.ValidString(s) && escape.Text(s) == s }
 
-// block is a rendered value: a scalar, which begins with head in the line of its key, or the diffLines of a mapping or a
-// sequence.
+// block is a rendered value: a scalar, which begins with head in the line of its key, or the lines of a mapping or
+// a sequence.
 type block struct {
 	kind kind
 	head string
@@ -148,7 +148,7 @@ func (s style) value(v any, difference int) block {
 	return block{head: asJSON(v)}
 }
 
-// literal renders a valueText of several diffLines as it is.
+// literal renders a text of several lines as it is.
 func literal(s string, difference int) block {
 	lines := strings.Split(s, "\n")
 	head := "|"
@@ -178,8 +178,8 @@ func literal(s string, difference int) block {
 	return out
 }
 
-// quoted renders a valueText in double quotes, with one line for each of its diffLines. An escaped line end is no part of the
-// valueText.
+// quoted renders a text in double quotes, with one line for each of its lines. An escaped line end is no part
+// of the text.
 func quoted(s string, difference int) block {
 	var lines []string
 	for line := range strings.Lines(s) {
@@ -208,10 +208,10 @@ func quoted(s string, difference int) block {
 	return out
 }
 
-// begins is how a valueText begins that can be written without quotes, unless it has another meaning, such as a number.
+// begins is how a text begins that can be written without quotes, unless it has another meaning, such as a number.
 var begins = regexp.MustCompile(`^([\pL\pN_./$(]|-[^ ])`)
 
-// valueText renders a key, or a valueText in one line: without quotes if it is then read as the same valueText.
+// valueText renders a key, or a text in one line: without quotes if it is then read as the same text.
 func valueText(s string) string {
 	switch {
 	case !plainText(s) || strings.ContainsAny(s, "\n\t"):
@@ -224,7 +224,7 @@ func valueText(s string) string {
 	return `"` + s + `"`
 }
 
-// readsAs reports whether a valueText in YAML is read as a string.
+// readsAs reports whether a text in YAML is read as a string.
 func readsAs(inYAML, s string) bool {
 	var read []any
 	err := yaml.Unmarshal([]byte("- "+inYAML), &read)

@@ -27,8 +27,8 @@ const jobsHead = `# A Job that is missing, because it was deleted when it had fi
 # ignore. Remove its entry if the Job was lost: Fleet then does not report that.
 `
 
-// WriteComparePatches writes one YAML document for each bundle with modified objects or missing Jobs. Comments list each field, and
-// those for which there is no rule.
+// WriteComparePatches writes one YAML document for each bundle with modified objects or missing Jobs. Comments list
+// each field, and those for which there is no rule.
 func WriteComparePatches(w io.Writer, a *report.Audit) error {
 	var b bytes.Buffer
 	bundles := collect(a.BundleDeployments, a.Findings)

@@ -159,7 +159,8 @@ func remaining(t *testing.T, output string, paths map[objectOn][]string) map[obj
 	return kept
 }
 
-// checkPatches audits a cluster, adds the rules and audits it again. It returns the numbers of ignored fields and of others.
+// checkPatches audits a cluster, adds the rules and audits it again. It returns the numbers of ignored fields and of
+// others.
 func checkPatches(t *testing.T, c capture) (ignored, others int) {
 	t.Helper()
 	before, err := c.audit(t)

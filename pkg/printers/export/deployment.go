@@ -13,12 +13,12 @@ import (
 const (
 	// firstBundles is the number of bundles that are not folded.
 	firstBundles = 40
-	// maxDeployments is the number of htmlBundle deployments that are shown below all bundles together, minDeployments that
-	// below each one, and maxObjects the number of objects of each.
+	// maxDeployments is the number of bundle deployments that are shown below all bundles together, minDeployments
+	// that below each one, and maxObjects the number of objects of each.
 	maxDeployments, minDeployments, maxObjects = 3000, 5, 50
 )
 
-// deployments are the htmlBundle deployments as the layout shows them. If they are many, they are folded by htmlBundle.
+// deployments are the bundle deployments as the layout shows them. If they are many, they are folded by bundle.
 type deployments struct {
 	NotReady, Ready        []*report.BundleDeployment
 	Bundles, FoldedBundles []htmlBundle
@@ -27,8 +27,8 @@ type deployments struct {
 	Unread                 string // which states are those that Fleet reports; empty if all clusters were read
 }
 
-// htmlBundle is a htmlBundle with its htmlBundle deployments that are not ready. A htmlBundle deployment on a cluster that was not read
-// has the state that Fleet reports.
+// htmlBundle is a bundle with its bundle deployments that are not ready. A bundle deployment on a cluster
+// that was not read has the state that Fleet reports.
 type htmlBundle struct {
 	*digest.Spread
 	Deployments []*report.BundleDeployment
@@ -75,7 +75,7 @@ func (d *deployments) fold(a *report.Audit, all []*report.BundleDeployment) {
 	}
 }
 
-// objects are the objects of a htmlBundle deployment that are not ready, and the number of those that are not shown.
+// objects are the objects of a bundle deployment that are not ready, and the number of those that are not shown.
 type objects struct {
 	Shown []report.Resource
 	More  int
@@ -92,7 +92,8 @@ func unready(bd *report.BundleDeployment) objects {
 	return objects{Shown: shown, More: len(all) - len(shown)}
 }
 
-// spreadBar shows how many htmlBundle deployments are ready. Those on clusters that were not read have their own htmlShare.
+// spreadBar shows how many bundle deployments are ready. Those on clusters that were not read have their own
+// share.
 func spreadBar(s *digest.Spread) bar {
 	return bar{digest.Fraction(s.Ready(), s.All), parts(s.All, htmlShare{"ready", s.Read - s.NotReady},
 		htmlShare{"notready", s.NotReady}, htmlShare{"unknown", s.All - s.Read})}
@@ -142,7 +143,8 @@ func reportedBar(r *report.Reported) bar {
 	if r.Stale {
 		return bar{text, parts(1, htmlShare{"unknown", 1})}
 	}
-	return bar{text, parts(*r.DesiredReady, htmlShare{"ready", ready}, htmlShare{"notready", *r.DesiredReady - ready - missing},
+	return bar{text, parts(*r.DesiredReady, htmlShare{"ready", ready}, htmlShare{"notready",
+		*r.DesiredReady - ready - missing},
 		htmlShare{"missing", missing})}
 }
 

@@ -18,10 +18,10 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// WriteJUnit writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the object has
-// a finding of the severity error or warning, has an error if the object is Unknown, and passes only if the object is
-// Ready. Each other finding is a test of its own, which is skipped if it follows from another finding. Each gap is a
-// test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
+// WriteJUnit writes the report. A suite is a bundle deployment, and a test is one of its objects. It fails if the
+// object has a finding of the severity error or warning, has an error if the object is Unknown, and passes only if the
+// object is Ready. Each other finding is a test of its own, which is skipped if it follows from another finding. Each
+// gap is a test with an error. What the report leaves out is skipped. The notes are the output of the last suite.
 func WriteJUnit(w io.Writer, a *report.Audit) error {
 	p := newPrinter(a)
 	out := junit.Testsuites{Name: "kubectl fleetdoctor audit"}
@@ -150,7 +150,8 @@ func resource(class string, r *report.Resource, findings []report.Finding) junit
 	case len(failures) > 0:
 		test.Failure = outcome(distinctCodes(failures), failures[0].Message, details)
 	case r.State != report.Ready:
-		test.Skipped = outcome(cmp.Or(distinctCodes(findings), state), "the object is "+state+because(r.Message), details)
+		test.Skipped = outcome(cmp.Or(distinctCodes(findings), state), "the object is "+state+because(r.Message),
+			details)
 	case details != "":
 		test.SystemOut = &junit.Output{Data: escape.Text(details)}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
-// WriteMarkdown writes the report: the result first, then the problems with a line each, what was not read, tables, and the
-// details of the problems. What does not fit into a ticket is counted.
+// WriteMarkdown writes the report: the result first, then the problems with a line each, what was not read, tables, and
+// the details of the problems. What does not fit into a ticket is counted.
 func WriteMarkdown(w io.Writer, a *report.Audit) error {
 	d := &document{}
 	problems := digest.AllProblems(a)

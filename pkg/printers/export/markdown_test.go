@@ -95,8 +95,8 @@ func TestMarkdownGolden(t *testing.T) {
 	}
 }
 
-// TestMarkdownHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention, reference
-// or emoji.
+// TestMarkdownHostile checks that texts of the cluster are only text: they make no block, link, image, HTML, mention,
+// reference or emoji.
 func TestMarkdownHostile(t *testing.T) {
 	plain := markdownRead(t, markdownWritten(t, reports.Hostile(reports.Full(), " x")))
 	folds := slices.Repeat([]string{"<details><summary>Differences (- bundle, + cluster)</summary>", "</details>"},

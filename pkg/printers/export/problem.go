@@ -23,18 +23,19 @@ const (
 	// maxProblems is the number of problems in the document, and firstProblems that of those that are not folded.
 	maxProblems, firstProblems = 1000, 20
 	// maxDetailed is the number of findings with evidence, differences and next steps in all lists together, and
-	// maxNamed that of findings with one line. The first finding of each htmlProblem always has details.
+	// maxNamed that of findings with one line. The first finding of each problem always has details.
 	maxDetailed, maxNamed = 500, 5000
-	// maxEachHTML is the number of findings with details in a htmlList, and of clusters of a finding that have their own steps.
+	// maxEachHTML is the number of findings with details in a list, and of clusters of a finding that have their
+	// own steps.
 	maxEachHTML = 10
 )
 
-// htmlProblem is a htmlProblem as the layout shows it.
+// htmlProblem is a problem as the layout shows it.
 type htmlProblem struct {
 	Headline, So string
-	// About is the htmlBundle of an object. Message is that of the first finding, if the headline has other words.
+	// About is the bundle of an object. Message is that of the first finding, if the headline has other words.
 	About, Message string
-	// First is the finding that stands for the htmlProblem.
+	// First is the finding that stands for the problem.
 	First finding
 	// Same are the findings that are equal to the first one, and Follow those that follow.
 	Same, Follow htmlList
@@ -54,7 +55,8 @@ type finding struct {
 	MoreSteps int
 }
 
-// htmlList is a htmlList of findings: some with details, others with one line, and the number of those that are not shown.
+// htmlList is a list of findings: some with details, others with one line, and the number of those that are not
+// shown.
 type htmlList struct {
 	Detailed, Named []finding
 	More            int
@@ -95,7 +97,7 @@ func (b *builder) problem(x *digest.Problem) htmlProblem {
 	if reworded {
 		out.Message = f.Message
 	}
-	if !digest.AboutFleet(f) { // equal findings about objects have the same htmlBundle
+	if !digest.AboutFleet(f) { // equal findings about objects have the same bundle
 		out.About = f.Bundle
 	}
 	return out
@@ -189,11 +191,11 @@ type page struct {
 type aggregates struct {
 	Kind string
 	Rows []digest.Aggregate
-	// Well are the rows without a htmlProblem, if there are many.
+	// Well are the rows without a problem, if there are many.
 	Well []digest.Aggregate
 }
 
-// manyWell is the number of aggregates without a htmlProblem above which they are folded.
+// manyWell is the number of aggregates without a problem above which they are folded.
 const manyWell = 10
 
 func newPage(a *report.Audit) *page {
@@ -291,7 +293,8 @@ func sum(numbers ...int) int {
 	return out
 }
 
-// WriteHTML writes the report as an HTML document. The document needs JavaScript only for filters, the theme and copying.
+// WriteHTML writes the report as an HTML document. The document needs JavaScript only for filters, the theme and
+// copying.
 func WriteHTML(w io.Writer, a *report.Audit) error {
 	t, err := template.New("report").Funcs(functions).Parse(layout)
 	if err != nil {

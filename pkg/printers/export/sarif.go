@@ -25,9 +25,9 @@ const (
 	lineHash    = "primaryLocationLineHash"
 )
 
-// WriteSARIF writes the report. A result is a finding, a rule is a check. A finding that follows from another one is a note.
-// An ignored finding is a suppressed result. What could not be read is a notification, and the invocation is then not
-// successful.
+// WriteSARIF writes the report. A result is a finding, a rule is a check. A finding that follows from another one is a
+// note. An ignored finding is a suppressed result. What could not be read is a notification, and the invocation is then
+// not successful.
 func WriteSARIF(w io.Writer, a *report.Audit) error {
 	run := sarif.NewRunWithInformationURI("fleetdoctor", homepage)
 	run.Tool.Driver.WithVersion(a.Tool.Version).WithFullName("kubectl fleetdoctor audit")

@@ -119,7 +119,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestSARIFUnread checks that an audit that could not sarifRead everything is not successful, and names what it could not sarifRead.
+// TestSARIFUnread checks that an audit that could not sarifRead everything is not successful, and names what it could
+// not sarifRead.
 func TestSARIFUnread(t *testing.T) {
 	run := sarifRead(t, reports.Unread())
 	got := map[string]int{}
@@ -182,8 +183,8 @@ func TestSARIFHostile(t *testing.T) {
 	}
 }
 
-// TestSARIFLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of suppressions,
-// and that the others are counted.
+// TestSARIFLeftOut checks that an ignored finding is a suppressed result, that all results then have a list of
+// suppressions, and that the others are counted.
 func TestSARIFLeftOut(t *testing.T) {
 	a := reports.LeftOut()
 	a.Findings = []report.Finding{{ID: "FD101-1", Code: "FD101", Severity: report.Error, Message: "it is missing"}}

@@ -50,7 +50,8 @@ func record(tb testing.TB, layers int) []byte {
 	for range layers {
 		data = base64.StdEncoding.AppendEncode(nil, data)
 	}
-	return slices.Concat([]byte(`{"kind":"Secret","data":{"release":"`), data, []byte(`"},"type":"helm.sh/release.v1"}`))
+	return slices.Concat([]byte(`{"kind":"Secret","data":{"release":"`), data,
+		[]byte(`"},"type":"helm.sh/release.v1"}`))
 }
 
 // TestPackRecord checks that a release record, of which the data is compressed already, needs no more than its data.
@@ -87,7 +88,8 @@ func TestUnpackDamaged(t *testing.T) {
 	good := p.Pack(object.Item{Raw: []byte(`{"data":{"password":"invented-value"}}`)})
 	random := make([]byte, 64)
 	_, _ = rand.Read(random)
-	for name, damaged := range map[string]watched.PackedObject{"empty": {}, "random": random, "cut": good[:len(good)/2]} {
+	for name, damaged := range map[string]watched.PackedObject{"empty": {}, "random": random,
+		"cut": good[:len(good)/2]} {
 		got, _, err := p.Unpack(damaged, nil)
 		if err == nil || strings.Contains(err.Error(), "invented-value") {
 			t.Errorf("%s: error %v", name, err)
