@@ -112,7 +112,8 @@ var layers = []layer{
 
 	// The stages: what was read, what is desired, and the result. Each stage may import the previous ones.
 	{packages: []string{"pkg/state"}, pure: true, never: evaluating,
-		may: []string{"pkg/escape", "pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/source"}},
+		may: []string{"pkg/escape", "pkg/object", "pkg/fleet", "pkg/fleet/targeting", "pkg/release", "pkg/ownership",
+			"pkg/source"}},
 	// It reads through an interface.
 	{packages: []string{"pkg/settle"}, pure: true, never: evaluating,
 		may: []string{"pkg/object", "pkg/fleet", "pkg/release", "pkg/source", "pkg/state"}},

@@ -124,7 +124,7 @@ func (a *Audit) Input() *check.Input {
 
 // Run audits a source.
 func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
-	s, err := start(ctx, src, o, false)
+	s, err := start(ctx, src, o, false, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +147,10 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	return out, collect.OrUnread(err, r.Description)
 }
 
-// start reads and evaluates everything. If keep is true, the evaluation can be changed later.
-func start(ctx context.Context, src source.Source, o Options, keep bool) (*Standing, error) {
-	r, err := ReadFleet(ctx, src, o)
+// start reads and evaluates everything. If keep is true, the evaluation can be changed later. What is the same as in an
+// earlier Standing is taken from it; nil stands for none.
+func start(ctx context.Context, src source.Source, o Options, keep bool, before *Standing) (*Standing, error) {
+	r, err := readFleet(ctx, src, o, before.read())
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +170,10 @@ func start(ctx context.Context, src source.Source, o Options, keep bool) (*Stand
 	if err := r.SettleDisputes(ctx); err != nil {
 		return nil, err
 	}
+	same, err := r.unchanged(ctx, before)
+	if err != nil {
+		return nil, err
+	}
 	scope, renderings, err := r.render(ctx)
 	if err != nil {
 		return nil, err
@@ -177,15 +182,18 @@ func start(ctx context.Context, src source.Source, o Options, keep bool) (*Stand
 	if err != nil {
 		return nil, err
 	}
-	r.Resolve(renderings, removals)
+	r.resolve(renderings, removals, before.desired(), same)
 	found, scope, err := r.find(scope)
 	if err != nil {
 		return nil, err
 	}
-	r.States = nil // release the objects of every revision
-	r.hide(b)
 	out := &Standing{reading: r, scope: r.Desired.Select(scope), found: found, keep: keep}
-	err = out.evaluate(ctx, b)
+	if keep {
+		out.records = r.States[0].InBrief()
+	}
+	r.States, r.Before = nil, collect.Before{} // release the objects of every revision
+	r.hide(b)
+	err = out.evaluate(ctx, b, before)
 	return out, err
 }
 

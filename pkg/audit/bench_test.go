@@ -137,8 +137,14 @@ func liveObject(desired fields, bundle string) fields {
 // recordSecret returns the Secret with the release record of a bundle.
 func recordSecret(tb testing.TB, bundle, manifest string) fields {
 	tb.Helper()
+	return revisionSecret(tb, bundle, manifest, 1)
+}
+
+// revisionSecret is recordSecret for a revision.
+func revisionSecret(tb testing.TB, bundle, manifest string, revision int) fields {
+	tb.Helper()
 	document, err := json.Marshal(fields{
-		"name": bundle, "namespace": bundle, "version": 1, "info": fields{"status": release.StatusDeployed},
+		"name": bundle, "namespace": bundle, "version": revision, "info": fields{"status": release.StatusDeployed},
 		"manifest": manifest,
 		"chart": fields{"metadata": fields{"annotations": fields{fleet.BundleIDAnnotation: bundle,
 			fleet.AgentNamespaceAnnotation: "cattle-fleet-system"}},
@@ -155,7 +161,7 @@ func recordSecret(tb testing.TB, bundle, manifest string) fields {
 	if err := zip.Close(); err != nil {
 		tb.Fatal(err)
 	}
-	name := release.Name{Namespace: bundle, Name: bundle, Revision: 1}
+	name := release.Name{Namespace: bundle, Name: bundle, Revision: revision}
 	return fields{"apiVersion": "v1", "kind": "Secret", "type": release.SecretType,
 		"metadata": fields{"name": name.SecretName(), "namespace": bundle},
 		"data":     fields{release.DataKey: []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))}}

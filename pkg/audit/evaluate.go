@@ -12,6 +12,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -117,10 +118,14 @@ func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
 // Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is
 // evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
 type Standing struct {
-	reading  *Reading
-	scope    []*desired.BundleDeployment
-	found    []*evaluate.Found
-	rest     *rest
+	reading *Reading
+	scope   []*desired.BundleDeployment
+	found   []*evaluate.Found
+	rest    *rest
+	// records are all release records in brief, if the evaluations are kept.
+	records map[release.Name]*state.Record
+	// renewals counts how often it was renewed since everything was evaluated.
+	renewals int
 	clusters []standingCluster
 	// keep is true if the evaluations are kept, changed if they have changed since the last result.
 	keep, changed bool
@@ -135,13 +140,13 @@ type standingCluster struct {
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.
-func (s *Standing) evaluate(ctx context.Context, b *background) error {
+func (s *Standing) evaluate(ctx context.Context, b *background, before *Standing) error {
 	r, o := s.reading, s.reading.options
 	r.Gaps = append(r.Gaps, renderingGaps(r.Desired, s.scope)...)
 	if !o.StatusOnly {
 		s.clusters = make([]standingCluster, len(r.Clusters))
 		if err := Each(ctx, r.Clusters, func(ctx context.Context, i int) (err error) {
-			s.clusters[i], err = r.evaluateCluster(ctx, i, s.scope)
+			s.clusters[i], err = r.evaluateCluster(ctx, i, s.scope, before)
 			if !s.keep {
 				s.clusters[i].current = nil
 			}
@@ -221,8 +226,8 @@ func placed(scope []*desired.BundleDeployment) []*directory.Deployment {
 }
 
 // evaluateCluster reads the live objects of a cluster and evaluates them.
-func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.BundleDeployment) (standingCluster,
-	error) {
+func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.BundleDeployment,
+	before *Standing) (standingCluster, error) {
 	o, c := r.options, r.Clusters[i]
 	if o.Predict {
 		if err := c.Accounts(ctx, scope); err != nil {
@@ -232,12 +237,10 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.B
 	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i].ID), scope, evaluate.Options{Now: c.Description.TakenAt,
 		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory.objects()})
 	drop := !o.Predict && !o.KeepManifests
-	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0,
-		Drop: drop && o.ServerCheck != collect.CheckAlways, Small: o.Memory != nil})
+	x, err := r.live(ctx, c, e, before)
 	if err != nil {
 		return standingCluster{}, err
 	}
-	x := e.Evaluate(observed)
 	if server := c.server(o); server != nil && o.ServerCheck != collect.CheckNever {
 		questions := evaluate.Questions(x.Deployments(), o.ServerCheck == collect.CheckAlways)
 		if o.Predict {
@@ -257,6 +260,23 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.B
 		r.Desired.DropManifests(r.Desired.Clusters[i].ID)
 	}
 	return out, nil
+}
+
+// live reads the live objects of a cluster and evaluates them. With an earlier evaluation, it reads those of the bundle
+// deployments that changed.
+func (r *Reading) live(ctx context.Context, c ReadCluster, e *evaluate.Evaluator, before *Standing) (*evaluate.Evaluation,
+	error) {
+	if before != nil {
+		return before.resume(ctx, c, e)
+	}
+	o := r.options
+	drop := !o.Predict && !o.KeepManifests && o.ServerCheck != collect.CheckAlways
+	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0,
+		Drop: drop, Small: o.Memory != nil})
+	if err != nil {
+		return nil, err
+	}
+	return e.Evaluate(observed), nil
 }
 
 // confirmed returns the evaluation of a cluster, without what a change of its releases explains.

@@ -60,10 +60,18 @@ func Read(ctx context.Context, src source.Source, o Options) (*Reading, error) {
 
 // ReadFleet reads Fleet's objects.
 func ReadFleet(ctx context.Context, src source.Source, o Options) (*Reading, error) {
+	return readFleet(ctx, src, o, collect.Before{})
+}
+
+func readFleet(ctx context.Context, src source.Source, o Options, before collect.Before) (*Reading, error) {
 	r := &Reading{options: o}
 	var err error
 	if r.Reader, err = collect.Open(ctx, src, &secret.Values{}, o.Progress); err != nil {
 		return nil, err
+	}
+	r.Before = before
+	if before.Secrets != nil {
+		r.Secrets = before.Secrets
 	}
 	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
 	if err != nil {
@@ -97,8 +105,15 @@ func (r *Reading) readState(ctx context.Context) error {
 
 // Resolve computes the desired state. It is called once.
 func (r *Reading) Resolve(renderings []*desired.Rendering, removals []*desired.Removal) {
+	r.resolve(renderings, removals, nil, nil)
+}
+
+// resolve is Resolve. The unchanged bundle deployments are taken from an earlier state.
+func (r *Reading) resolve(renderings []*desired.Rendering, removals []*desired.Removal, before *desired.DesiredState,
+	unchanged map[object.DeploymentID]bool) {
 	r.Desired = desired.Resolve(desired.Input{
 		Directory: r.Directory, Clusters: r.States, Renderings: renderings, Removals: removals,
+		Before: before, Unchanged: unchanged,
 	})
 	r.secrets = append(r.secrets, r.Desired.Secrets()...)
 }

@@ -25,10 +25,10 @@ import (
 // Start reads and evaluates everything, and keeps what later changes need. Options.Clusters must not be set.
 func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
 	if o.Memory == nil {
-		return start(ctx, src, o, true)
+		return start(ctx, src, o, true, nil)
 	}
 	o.Memory.evaluated.Begin()
-	s, err := start(ctx, src, o, true)
+	s, err := start(ctx, src, o, true, nil)
 	if err == nil {
 		o.Memory.evaluated.End()
 	}

@@ -281,12 +281,26 @@ func (a *Auditor) watchKinds(ctx context.Context) error {
 // follow evaluates the objects that changed, and those that are due. It returns false if everything must be evaluated.
 func (a *Auditor) follow(ctx context.Context, b batch, now time.Time) (bool, error) {
 	var objects []changedObject
+	renews := false
 	for o, asked := range b.objects {
-		if slices.ContainsFunc(asked, func(q source.Query) bool { return !a.standing.Follows(q) }) {
-			return false, nil
+		follows := false
+		for _, q := range asked {
+			switch {
+			case a.standing.Follows(q):
+				follows = true
+			case a.standing.Renews(q):
+				renews = true
+			default:
+				return false, nil
+			}
 		}
-		if len(asked) > 0 {
+		if follows {
 			objects = append(objects, o)
+		}
+	}
+	if renews {
+		if err := a.renew(ctx); a.standing == nil || err != nil {
+			return false, err
 		}
 	}
 	due, _ := a.standing.Due(now)
@@ -302,6 +316,14 @@ func (a *Auditor) follow(ctx context.Context, b batch, now time.Time) (bool, err
 		}
 	}
 	return true, nil
+}
+
+// renew evaluates the bundle deployments again that changed. It sets standing to nil if more changed.
+func (a *Auditor) renew(ctx context.Context) (err error) {
+	a.source.Continue()
+	defer a.source.End()
+	a.standing, err = a.standing.Renew(ctx)
+	return err
 }
 
 func (a *Auditor) change(ctx context.Context, o changedObject, now time.Time) (bool, error) {

@@ -106,6 +106,13 @@ func (r *running) result() auditor.Result {
 	return r.last
 }
 
+// evaluations is the number of evaluations: of everything, or of what changed.
+func (r *running) evaluations(everything bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count[everything]
+}
+
 // equal waits until the auditor has the result of an audit.
 func (r *running) equal(config *rest.Config, after string) {
 	r.t.Helper()

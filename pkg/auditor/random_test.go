@@ -174,3 +174,19 @@ func TestSameResult(t *testing.T) {
 		t.Errorf("evaluations of everything and of what changed: %v", a.count)
 	}
 }
+
+// TestUpgrade checks that an upgrade of one release does not make the auditor evaluate everything again.
+func TestUpgrade(t *testing.T) {
+	installed(t)
+	a := begin(t, shared.Config())
+	a.equal(shared.Config(), "start")
+	before := a.evaluations(true)
+	if _, err := shared.Upgrade(t.Context(), options("one", 2)); err != nil {
+		t.Fatal(err)
+	}
+	reported(t, "one", 2, 5)
+	a.equal(shared.Config(), "upgrade")
+	if after := a.evaluations(true); after != before {
+		t.Errorf("everything was evaluated %d times because of an upgrade", after-before)
+	}
+}

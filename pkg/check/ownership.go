@@ -136,9 +136,10 @@ func (in *Input) contested(out *found, c *directory.Cluster) {
 		by *evaluate.BundleDeployment
 		o  *evaluate.Object
 	}
-	last := map[object.Key]desired{}
+	last, claims := map[object.Key]desired{}, in.Result.Desired.Contested()
 	for d, o := range in.Facts.ObjectsOn(c) {
-		if o.Reason == evaluate.Unconfirmed {
+		several := len(claims) > 0 && claims[object.ID{Cluster: c.ID, Key: o.Key()}]
+		if !several || o.Reason == evaluate.Unconfirmed {
 			continue
 		}
 		if len(in.Result.Desired.On(c.ID).Confirmed(o.Key())) > 1 {

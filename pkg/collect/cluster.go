@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -169,7 +170,8 @@ func (c *clusterReader) releasesInConfigMaps(ctx context.Context) (err error) {
 // multiple of that size. A larger record is decoded alone.
 const maxUnpacked = 4 << 20
 
-// denseRecord is a dense record of which the manifest was not read, and its value; nil if it may not be read.
+// denseRecord is a dense record of which the manifest was not read, and its value; nil if it may not be read, or was
+// read before.
 type denseRecord struct {
 	*state.Record
 	value []byte
@@ -184,9 +186,28 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string, named
 	decoders.SetLimit(runtime.GOMAXPROCS(0))
 	unpacked := semaphore.NewWeighted(maxUnpacked)
 	q := source.Query{Kind: secretKind, FieldSelector: "type=" + release.SecretType, Fallback: namespaces}
+	before := c.reader.Before
+	if len(before.Records) > 0 {
+		q.Remembered = func(namespace, name, version string) bool {
+			return before.record(namespace, name, version) != nil
+		}
+	}
 	cover, err := c.reader.Source.List(decoding, q, func(o source.Object) error {
 		c.reader.progress.Object()
-		name, value, ok := c.record(o.Raw)
+		if o.Remembered {
+			m := o.Meta.Metadata
+			known := before.record(m.Namespace, m.Name, m.ResourceVersion).InBrief()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if known.Dense > 0 {
+				work.Count(&known.Record, known.Dense)
+				later = append(later, denseRecord{known, nil})
+				return nil
+			}
+			c.out.AddRecord(known)
+			return nil
+		}
+		name, version, value, ok := c.record(o.Raw)
 		if !ok {
 			return nil
 		}
@@ -195,12 +216,13 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string, named
 			if err != nil {
 				return err
 			}
+			rec.Version = version
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			switch {
-			case rec.Dense && work.Full(name.Namespace):
+			case rec.Dense > 0 && work.Full(name.Namespace):
 				later = append(later, denseRecord{rec, nil})
-			case rec.Dense:
+			case rec.Dense > 0:
 				later = append(later, denseRecord{rec, value})
 			default:
 				c.addRecord(rec)
@@ -223,11 +245,16 @@ func (c *clusterReader) releases(ctx context.Context, namespaces []string, named
 func (c *clusterReader) denseRecords(ctx context.Context, all []denseRecord, exceeded map[string]error) error {
 	unpacked := semaphore.NewWeighted(maxUnpacked)
 	for _, x := range all {
-		rec, err := x.Record, exceeded[x.Namespace]
-		if err != nil {
-			rec.OverBudget(err)
-		} else if rec, err = readRecord(ctx, nil, unpacked, x.Name, x.value); err != nil {
-			return err
+		rec := x.Record
+		if why := exceeded[x.Namespace]; why != nil {
+			rec.OverBudget(why)
+		} else if !rec.Brief {
+			whole, err := readRecord(ctx, nil, unpacked, x.Name, x.value)
+			if err != nil {
+				return err
+			}
+			whole.Dense, whole.Version = rec.Dense, rec.Version
+			rec = whole
 		}
 		c.mu.Lock()
 		c.addRecord(rec)
@@ -271,16 +298,18 @@ func (r *Reader) Record(ctx context.Context, name release.Name) (*state.Record, 
 	q := source.Query{Kind: secretKind, Namespaces: []string{name.Namespace},
 		FieldSelector: "type=" + release.SecretType + ",metadata.name=" + name.SecretName()}
 	_, err := r.Source.List(ctx, q, func(o source.Object) (err error) {
-		if found, value, ok := c.record(o.Raw); ok && found == name {
-			out, err = readRecord(ctx, nil, semaphore.NewWeighted(maxUnpacked), name, value)
+		if found, version, value, ok := c.record(o.Raw); ok && found == name {
+			if out, err = readRecord(ctx, nil, semaphore.NewWeighted(maxUnpacked), name, value); err == nil {
+				out.Version = version
+			}
 		}
 		return err
 	})
 	return out, err
 }
 
-// record extracts a release record from its Secret.
-func (c *clusterReader) record(raw []byte) (release.Name, []byte, bool) {
+// record extracts a release record and its version from its Secret.
+func (c *clusterReader) record(raw []byte) (name release.Name, version string, value []byte, ok bool) {
 	var s struct {
 		object.Meta
 		Type string `json:"type"`
@@ -292,16 +321,16 @@ func (c *clusterReader) record(raw []byte) (release.Name, []byte, bool) {
 	name, nameErr := release.ParseSecretName(s.Metadata.Namespace, s.Metadata.Name)
 	switch {
 	case err == nil && s.Type != release.SecretType:
-		return name, nil, false
+		return name, "", nil, false
 	case err != nil && nameErr == nil:
-		return name, nil, true // a damaged record: decoding returns the error
+		return name, "", nil, true // a damaged record: decoding returns the error
 	case nameErr != nil:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.gap("release record "+s.Metadata.Namespace+"/"+s.Metadata.Name, "RecordUnreadable", "it is ignored")
-		return name, nil, false
+		return name, "", nil, false
 	}
-	return name, s.Data.Release, true
+	return name, strings.Clone(s.Metadata.ResourceVersion), s.Data.Release, true
 }
 
 // ClusterNamespaces reads the namespaces that Fleet made for the BundleDeployments of Clusters. They prove nothing

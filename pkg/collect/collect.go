@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
@@ -42,6 +44,8 @@ type Reader struct {
 	Kinds       *source.Kinds
 	// Secrets are the values of Secrets that were read. They must not be shown. The readers of one run share them.
 	Secrets *secret.Values
+	// Before is what was read of the source before; the zero value is nothing.
+	Before Before
 
 	progress Meter
 	answered answers
@@ -118,6 +122,39 @@ func (r *Reader) Described() source.Description {
 		d.ClusterUID = *uid
 	}
 	return d
+}
+
+// Before is what was read of a source before. What has still the same version is not read again.
+type Before struct {
+	Fleet *state.Fleet
+	// Records are release records in brief.
+	Records map[release.Name]*state.Record
+	// Secrets are the values that must not be shown.
+	Secrets *secret.Values
+}
+
+// known are the kinds of which there are many objects, and whose objects do not change after they were read.
+var known = []string{state.BundleDeployment, state.Bundle}
+
+// objects returns the objects of a kind that are known by "namespace/name".
+func (b Before) objects(kind state.Kind) map[string]v1alpha1.Object {
+	out := map[string]v1alpha1.Object{}
+	if b.Fleet == nil || !slices.Contains(known, kind.Name) {
+		return out
+	}
+	for _, o := range kind.Of(b.Fleet) {
+		out[o.GetNamespace()+"/"+o.GetName()] = o
+	}
+	return out
+}
+
+// record returns a known release record of the Secret of a name in a version; nil if there is none.
+func (b Before) record(namespace, secret, version string) *state.Record {
+	name, err := release.ParseSecretName(namespace, secret)
+	if rec := b.Records[name]; err == nil && rec != nil && rec.Version == version {
+		return rec
+	}
+	return nil
 }
 
 // notFound is the reason for an object that does not exist.

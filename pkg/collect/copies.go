@@ -271,13 +271,23 @@ type fleetReader struct {
 
 // list lists one of Fleet's kinds.
 func (f *fleetReader) list(ctx context.Context, kind state.Kind, q source.Query) error {
-	out := f.out
+	out, before := f.out, f.reader.Before.objects(kind)
+	if len(before) > 0 {
+		q.Remembered = func(namespace, name, version string) bool {
+			o := before[namespace+"/"+name]
+			return o != nil && o.GetResourceVersion() == version
+		}
+	}
 	cover, err := f.reader.list(ctx, q, func(o source.Object) error {
 		if o.Partial {
 			return errPartial
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		if o.Remembered {
+			kind.Append(out, before[o.Meta.Metadata.Namespace+"/"+o.Meta.Metadata.Name])
+			return nil
+		}
 		if err := kind.Add(out, o.Raw); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -32,6 +33,9 @@ type LiveOptions struct {
 	Drop bool
 	// Small lists large kinds one after the other: this takes longer, and needs less memory.
 	Small bool
+
+	// only is true if only the objects themselves are read, and not all of their kinds.
+	only bool
 }
 
 // maxReading is the number of desired objects whose kinds are listed at the same time if memory is more important than
@@ -57,6 +61,19 @@ func (r *Reader) Live(ctx context.Context, e *evaluate.Evaluator, o LiveOptions)
 	return l.out, l.autoscalers(ctx)
 }
 
+// LiveOnly reads some live objects, by kind, and passes them to the evaluator.
+func (r *Reader) LiveOnly(ctx context.Context, e *evaluate.Evaluator,
+	objects map[schema.GroupVersionKind][]*desired.Object) (evaluate.Observed, error) {
+	l := lists{reader: r, evaluator: e, options: LiveOptions{Whole: true, only: true},
+		out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}}}
+	for gvk, of := range objects {
+		if err := l.desired(ctx, gvk, of); err != nil {
+			return l.out, err
+		}
+	}
+	return l.out, nil
+}
+
 // lists reads the live objects of a cluster.
 type lists struct {
 	reader    *Reader
@@ -76,7 +93,7 @@ func (l *lists) desired(ctx context.Context, gvk schema.GroupVersionKind, object
 		}
 		defer l.reading.Release(size)
 	}
-	list, err := l.kind(ctx, gvk, namespacesOf(objects))
+	list, err := l.kind(ctx, gvk, objects)
 	if err == nil && l.options.Drop {
 		l.evaluator.DropManifests(list)
 	}
@@ -87,8 +104,9 @@ func (l *lists) desired(ctx context.Context, gvk schema.GroupVersionKind, object
 }
 
 // kind lists one desired kind.
-func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespaces []string) (*evaluate.List, error) {
-	out := &evaluate.List{Whole: l.options.Whole}
+func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, objects []*desired.Object) (*evaluate.List,
+	error) {
+	out, namespaces := &evaluate.List{Whole: l.options.Whole}, namespacesOf(objects)
 	read := gvk
 	if _, f, ok := l.reader.Kinds.Lookup(gvk); !ok {
 		k, other := l.reader.Kinds.Preferred(gvk.GroupKind())
@@ -108,8 +126,21 @@ func (l *lists) kind(ctx context.Context, gvk schema.GroupVersionKind, namespace
 		q.Namespaces = slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return ns == "" })
 		out.Whole = len(q.Namespaces) == 0
 	}
+	only := map[types.NamespacedName]bool{}
+	for _, o := range objects {
+		if n := (types.NamespacedName{Namespace: o.Namespace, Name: o.Name}); l.options.only && !only[n] {
+			only[n] = true
+			q.Only = append(q.Only, n)
+		}
+	}
 	var err error
 	out.Coverage, err = l.reader.list(ctx, q, func(o source.Object) error {
+		if len(only) > 0 {
+			m, err := o.ReadMeta()
+			if err != nil || !only[types.NamespacedName{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] {
+				return err
+			}
+		}
 		seen, err := l.evaluator.Observe(o, gvk)
 		if err == nil {
 			l.reader.Secrets.AddSecret(seen.Secret)

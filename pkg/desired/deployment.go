@@ -27,6 +27,8 @@ type BundleDeployment struct {
 	// source.
 	Desired []*Object
 	From    DesiredFrom
+	// Kept is true if they are those of an earlier state.
+	Kept bool
 	// OtherVersions is true if duplicates are in different versions of a kind. Fleet counts each version.
 	OtherVersions bool
 	// Twice are the duplicates in the same version whose manifests differ.

@@ -325,6 +325,17 @@ func desiredBy[O any, C Claimant[O]](all []C) iter.Seq[object.ID] {
 // the slice.
 func (c *Claims[O, C]) Of(id object.ID) []O { return c.objects.of[KeyOf(id)] }
 
+// Contested returns the objects with more than one claim, in no order.
+func (c *Claims[O, C]) Contested() map[object.ID]bool {
+	out := map[object.ID]bool{}
+	for k, claims := range c.objects.of {
+		if len(claims) > 1 {
+			out[k.id()] = true
+		}
+	}
+	return out
+}
+
 // BySet returns those that have a set. At most one of them owns an object with its hash, and only the object shows
 // which. The caller must not change the slice.
 func (c *Claims[O, C]) BySet(set Set) []C { return c.sets.of[set] }

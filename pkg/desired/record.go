@@ -173,6 +173,27 @@ func (d *BundleDeployment) Restore(rec *state.Record, namespaced namespaced) boo
 	return !slices.ContainsFunc(d.Claimed(), func(o *Object) bool { return o.Raw == nil })
 }
 
+// with returns the bundle deployment with what another Directory knows of it; itself if that is the same. Its objects
+// are the same.
+func (d *BundleDeployment) with(facts *directory.Deployment) *BundleDeployment {
+	if d.BD == facts.BD {
+		return d
+	}
+	out := *d
+	out.Deployment, out.Kept = *facts, true
+	out.Desired, out.claimed = copied(d.Desired), copied(d.claimed)
+	return &out
+}
+
+func copied(all []*Object) []*Object {
+	out := make([]*Object, len(all))
+	for i, o := range all {
+		x := *o
+		out[i] = &x
+	}
+	return out
+}
+
 // recorded sets the desired objects from the record of the release, if there is no problem with it.
 func (d *BundleDeployment) recorded(history []*state.Record, namespaced namespaced) {
 	i := slices.IndexFunc(history, func(rec *state.Record) bool { return rec.Name == d.Release })

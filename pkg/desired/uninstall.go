@@ -10,7 +10,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -174,106 +173,6 @@ func (s *DesiredState) UninstallUnknown(d *BundleDeployment) (directory.Problem,
 	return directory.RecordsProblem(on.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
 }
 
-// DesiredState is everything that is desired on the clusters of one management cluster. It is immutable, except that
-// DropManifests drops what is no longer needed.
-type DesiredState struct {
-	*directory.Directory
-	// Deployments are those of the Directory, in its order, with their desired objects.
-	Deployments []*BundleDeployment
-	// Removals are the releases that the garbage collection of an agent uninstalls, in the order of the collection.
-	Removals []*Removal
-	// Notes are information for the reader about rendered bundles.
-	Notes []string
-
-	byID map[object.DeploymentID]*BundleDeployment
-	// claims have the desired objects, ordered by bundle deployment, and the bundle deployments by the hash of their
-	// set, also those that are only known by their release.
-	claims *Claims[*Object, *BundleDeployment]
-	// evidence confirms the release records of the bundle deployments that were evaluated, if they need any.
-	evidence map[object.DeploymentID]ownership.Evidence
-}
-
-// Input is the input of Resolve.
-type Input struct {
-	Directory *directory.Directory
-	// Clusters are the states from which the Directory was made, with their release records.
-	Clusters []*state.Cluster
-	// Renderings replace the desired objects of the release records.
-	Renderings []*Rendering
-	// Removals are the releases that garbage collection uninstalls.
-	Removals []*Removal
-}
-
-// Resolve computes the desired state.
-func Resolve(in Input) *DesiredState {
-	histories := map[object.ClusterID]map[string][]*state.Record{}
-	for _, c := range in.Clusters {
-		histories[object.ClusterID(c.Name)] = c.Histories()
-	}
-	var deployments []*BundleDeployment
-	for _, d := range in.Directory.Deployments {
-		x := &BundleDeployment{Deployment: *d}
-		if on := in.Directory.Cluster(d.ClusterID); d.Placed {
-			x.recorded(histories[d.ClusterID][d.Release.Release()], on.State.Namespaced)
-		}
-		deployments = append(deployments, x)
-	}
-	notes := render(deployments, in.Renderings, in.Directory)
-	out := IndexState(in.Directory, deployments)
-	out.Notes = notes
-	for _, before := range in.Removals {
-		x := *before
-		x.Shared = out.shared(x.ClusterID, &x.Losses, x.Record)
-		out.Removals = append(out.Removals, &x)
-	}
-	return out
-}
-
-// IndexState returns the desired state of bundle deployments whose desired objects are known.
-func IndexState(in *directory.Directory, deployments []*BundleDeployment) *DesiredState {
-	out := &DesiredState{Directory: in, Deployments: deployments, byID: map[object.DeploymentID]*BundleDeployment{},
-		claims: NewClaims(objectsInOrder, inOrder)}
-	var all []*BundleDeployment
-	for _, d := range deployments {
-		out.byID[d.ID()] = d
-		if d.Placed {
-			all = append(all, d)
-		}
-	}
-	for _, d := range in.LeftoverSets {
-		all = append(all, &BundleDeployment{Deployment: *d})
-	}
-	out.claims.Replace(nil, all)
-	return out
-}
-
-// WithFleet returns the desired state with more data of the management cluster, on which it does not depend.
-func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
-	out, d := *s, *s.Directory
-	d.Fleet = f
-	out.Directory = &d
-	return &out
-}
-
-// WithEvidence returns the desired state with what live objects show about the release records that need it.
-func (s *DesiredState) WithEvidence(e map[object.DeploymentID]ownership.Evidence) *DesiredState {
-	out := *s
-	out.evidence = e
-	return &out
-}
-
-// DropManifests drops the JSON of the desired objects on a cluster whose live objects were evaluated: it is most of the
-// memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them,
-// and those of a release with a newer revision, because they are compared with it. The caller must not use the
-// manifests of the same cluster concurrently.
-func (s *DesiredState) DropManifests(c object.ClusterID) {
-	for _, d := range s.Deployments {
-		if d.IsOn(c) {
-			d.DropManifests()
-		}
-	}
-}
-
 // DropManifests drops the JSON of the desired objects, unless something else needs it.
 func (d *BundleDeployment) DropManifests() {
 	for _, o := range d.Claimed() {
@@ -286,51 +185,4 @@ func (d *BundleDeployment) DropManifest(o *Object) {
 	if len(d.ComparePatches()) == 0 && d.Next == nil {
 		o.Raw = nil
 	}
-}
-
-// On returns what is desired on a cluster that is read.
-func (s *DesiredState) On(id object.ClusterID) OnCluster {
-	return OnCluster{s.Cluster(id), s.byID, s.claims, s.evidence}
-}
-
-// Deployment returns a bundle deployment; nil if it does not exist.
-func (s *DesiredState) Deployment(id object.DeploymentID) *BundleDeployment { return s.byID[id] }
-
-// shared returns those of the deleted objects that other releases desire.
-func (s *DesiredState) shared(on object.ClusterID, l *Losses, rec *state.Record) []*Object {
-	var out []*Object
-	for _, ref := range l.Deletes {
-		for _, o := range s.On(on).Of(ref.Key()) {
-			if s.Deployment(o.Deployment).Release.Release() != rec.Release() {
-				out = append(out, o)
-			}
-		}
-	}
-	return out
-}
-
-// Select returns bundle deployments by their identity.
-func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
-	out := make([]*BundleDeployment, len(ids))
-	for i, id := range ids {
-		out[i] = s.byID[id]
-	}
-	return out
-}
-
-// Secrets returns the Secrets in manifests as JSON: their values must not be shown.
-func (s *DesiredState) Secrets() [][]byte {
-	var out [][]byte
-	for _, d := range s.Deployments {
-		if d.From == FromRelease {
-			continue // they are those of the release records
-		}
-		out = append(out, d.Rendering.Secrets...)
-		for _, o := range d.Desired {
-			if o.IsSecret() {
-				out = append(out, o.Raw)
-			}
-		}
-	}
-	return out
 }

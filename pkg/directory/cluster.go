@@ -4,6 +4,7 @@ package directory
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
@@ -120,6 +121,17 @@ func (c *Cluster) FleetClusters() []string {
 		}
 	}
 	return out
+}
+
+// Same reports whether all is as in another Directory that is not about single releases. A cluster with a dispute, or
+// with a record that exceeds a limit, is never the same: more than single releases depends on these.
+func (c *Cluster) Same(o *Cluster) bool {
+	if len(c.Disputes)+len(o.Disputes)+len(c.OverBound)+len(o.OverBound) > 0 {
+		return false
+	}
+	x, y := *c, *o
+	x.State, y.State, x.fleet, y.fleet = nil, nil, nil, nil
+	return reflect.DeepEqual(x, y) && c.State.Same(o.State)
 }
 
 // place places a bundle deployment on the cluster.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -120,6 +121,16 @@ type RecordProblem struct {
 	Hooks []release.Hook
 	// Predecessor is true if the revision before this one is recorded.
 	Predecessor bool
+}
+
+// SameButStatus reports whether all is as in another Directory, except the BundleDeployment's status and metadata.
+func (d *Deployment) SameButStatus(o *Deployment) bool {
+	x, y := *d, *o
+	x.BD, y.BD = nil, nil
+	if d.BD == nil || o.BD == nil {
+		return d.BD == o.BD && reflect.DeepEqual(x, y)
+	}
+	return reflect.DeepEqual(x, y) && (d.BD == o.BD || reflect.DeepEqual(d.BD.Spec, o.BD.Spec))
 }
 
 // ID identifies the bundle deployment.
@@ -313,21 +324,12 @@ func RecordsProblem(c *state.Cluster, namespace string) (Problem, string) {
 	return RecordsFailed, fmt.Sprintf("reading its release record failed (%s)", f.Detail)
 }
 
-// releaseOwnership returns the ownership metadata of the first object in the manifest that has any.
+// releaseOwnership returns the ownership metadata in the manifest of a record; nil has none.
 func releaseOwnership(r *state.Record) ownership.Metadata {
 	if r == nil {
 		return ownership.Metadata{}
 	}
-	for _, o := range r.Objects {
-		m, err := object.ReadMeta(o.Raw)
-		if err != nil {
-			continue
-		}
-		if metadata := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations); metadata.Hash != "" {
-			return metadata
-		}
-	}
-	return ownership.Metadata{}
+	return r.Ownership
 }
 
 // unread returns why the manifest of a record could not be read; empty if it could.

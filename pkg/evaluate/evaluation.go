@@ -80,6 +80,81 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 	return x
 }
 
+// Changed returns the bundle deployments that have other objects for an Evaluator than before.
+func (x *Evaluation) Changed(e *Evaluator) map[object.DeploymentID]bool {
+	out := map[object.DeploymentID]bool{}
+	for _, d := range e.scope {
+		old := x.cluster.Deployment(d.ID())
+		if old != d && !d.Kept {
+			out[d.ID()] = true
+		}
+	}
+	return out
+}
+
+// Desired returns the desired objects of a bundle deployment.
+func (e *Evaluator) Desired(id object.DeploymentID) []*desired.Object {
+	return e.cluster.Deployment(id).Desired
+}
+
+// Resume continues an earlier evaluation, which must not be used any more. changed are the bundle deployments that
+// have other objects, or whose objects are compared in another way. read are the identities that these desire, or
+// desired before; observed are the live objects with these. The bundle deployments in scope are the same.
+func (e *Evaluator) Resume(before *Evaluation, changed map[object.DeploymentID]bool, read []object.Key,
+	observed Observed) *Evaluation {
+	x, was := *before, before.Evaluator
+	contradicted := map[object.DeploymentID]bool{}
+	for _, d := range was.scope {
+		contradicted[d.ID()] = before.contradicted(d)
+	}
+	x.Evaluator, x.agreeing = e, map[string]int{}
+	for id := range changed {
+		x.cells[id] = make([]Object, len(e.cluster.Deployment(id).Desired))
+		delete(x.shared, id)
+		delete(x.rollouts, id)
+	}
+	for cell := range x.answers {
+		if changed[cell.Deployment] {
+			delete(x.answers, cell)
+		}
+	}
+	for _, l := range observed.Lists {
+		for _, o := range l.Objects {
+			if changed[o.Deployment] { // who else desires it gets an event of its own
+				x.cells[o.Deployment][o.index] = o
+			}
+		}
+	}
+	for _, d := range e.scope {
+		for _, o := range d.Desired {
+			if c := x.cell(o); c.State == "" {
+				*c = Absent(o, observed.Lists[o.GroupVersionKind()])
+			}
+			x.agree(d, x.cell(o), 1)
+		}
+	}
+	for _, d := range e.scope {
+		if was.cluster.Deployment(d.ID()) != d || x.contradicted(d) != contradicted[d.ID()] {
+			delete(x.current, d.ID())
+		}
+	}
+	found := map[object.Key]*Undesired{}
+	for _, u := range observed.undesired() {
+		found[u.Key()] = &u
+	}
+	for _, key := range read {
+		if _, known := x.undesired[key]; known || found[key] != nil {
+			x.ReplaceUndesired(key, found[key])
+		}
+	}
+	for _, l := range observed.Lists {
+		for _, a := range l.Autoscalers {
+			x.ReplaceAutoscaler(a.key.namespace, a.key.name, &a)
+		}
+	}
+	return &x
+}
+
 func (x *Evaluation) addAutoscalers(observed Observed) {
 	unread := source.CoverageGaps("listing HorizontalPodAutoscalers", observed.AutoscalersRead,
 		"objects whose number of replicas an autoscaler set are reported as modified")

@@ -283,6 +283,21 @@ type BundleDeployment struct {
 	// Terminating is what keeps the Namespace from being deleted for which its deploy waits; empty if that was not
 	// read.
 	Terminating string
+
+	inOrder []*Object
+}
+
+// InOrder returns the objects, sorted once. It is not safe for concurrent use.
+func (d *BundleDeployment) InOrder() []*Object {
+	if len(d.inOrder) == len(d.Objects) {
+		return d.inOrder
+	}
+	d.inOrder = make([]*Object, len(d.Objects)) // moving the objects would take longer than comparing them
+	for i := range d.Objects {
+		d.inOrder[i] = &d.Objects[i]
+	}
+	slices.SortFunc(d.inOrder, func(x, y *Object) int { return x.Compare(y.Ref) })
+	return d.inOrder
 }
 
 // mayContradict reports whether live objects may contradict the release of a bundle deployment: no running agent shows

@@ -173,11 +173,14 @@ func newBundleDeployment(d *evaluate.BundleDeployment) BundleDeployment {
 	if d.Problem == "" {
 		out.DesiredFrom = string(d.From)
 	}
-	for _, o := range d.Objects {
+	for _, o := range d.InOrder() {
 		out.Resources = append(out.Resources, Resource{
 			Ref: o.Ref, State: State(o.State), Reason: o.Reason, Message: o.Message, Owner: o.Owner,
 			Differences: o.Differences,
 		})
+	}
+	if len(d.Orphans) == 0 {
+		return out
 	}
 	for _, u := range d.Orphans {
 		out.Resources = append(out.Resources, Resource{Ref: u.Ref, State: Orphaned})

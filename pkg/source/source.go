@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
@@ -171,6 +172,9 @@ type Query struct {
 	// has the object in memory may then yield it without content. It is called from any goroutine. nil remembers
 	// nothing.
 	Remembered func(namespace, name, version string) bool
+	// Only are the objects that the reader needs; empty stands for all. Only a source that has the objects in memory
+	// leaves out the others.
+	Only []types.NamespacedName
 }
 
 // Method is how a manifest is written. Helm creates an object, and merges it into the live one, if it does not apply it

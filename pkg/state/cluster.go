@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -45,6 +47,8 @@ type Cluster struct {
 	// TrustLabels are the labels of the Namespace that says which records an administrator trusts for the objects of
 	// all namespaces. They are only read if a record may need that.
 	TrustLabels map[string]string
+	// Others are the records of releases that are not Fleet's, in brief.
+	Others map[release.Name]*Record
 	// Latest has the highest recorded revision of each release by the same names, without its objects.
 	Latest map[string]*Record
 
@@ -106,14 +110,58 @@ func (c *Cluster) AddAgent(kind string, raw []byte) error {
 
 // AddRecord adds a release record.
 func (c *Cluster) AddRecord(r *Record) {
+	if !r.Brief {
+		r.count()
+	}
 	c.AddRelease(r.Name)
 	if last := c.Latest[r.Release()]; last == nil || last.Revision < r.Revision {
 		put(&c.Latest, r.Release(), r.Identity())
 	}
-	if r.BundleID != "" || r.Damaged != "" {
-		put(&c.Records, r.Name, r)
-		c.budget.add(r)
+	if r.BundleID == "" && r.Damaged == "" {
+		put(&c.Others, r.Name, r.InBrief())
+		return
 	}
+	put(&c.Records, r.Name, r)
+	c.budget.add(r)
+}
+
+// Same reports whether all but the release records is as in an earlier state.
+func (c *Cluster) Same(o *Cluster) bool {
+	x, y := *c.WithoutRecords(), *o.WithoutRecords()
+	x.Latest, y.Latest = nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// InBrief returns all release records in brief.
+func (c *Cluster) InBrief() map[release.Name]*Record {
+	out := maps.Clone(c.Others)
+	for n, r := range c.Records {
+		put(&out, n, r.InBrief())
+	}
+	return out
+}
+
+// Changed returns the releases ("namespace/name") of which a record is not the same as before.
+func (c *Cluster) Changed(before map[release.Name]*Record) map[string]bool {
+	out := map[string]bool{}
+	now := c.InBrief()
+	for n, r := range now {
+		if old := before[n]; old == nil || r.Version == "" || r.Version != old.Version {
+			out[n.Release()] = true
+		}
+	}
+	for n := range before {
+		if now[n] == nil {
+			out[n.Release()] = true
+		}
+	}
+	return out
+}
+
+// Complete replaces a record in brief by the same one with its objects.
+func (c *Cluster) Complete(r *Record) {
+	r.count()
+	c.Records[r.Name] = r
 }
 
 // AddRelease adds a release of which only the name is known.
@@ -125,7 +173,7 @@ func (c *Cluster) AgentWatches() []string { return slices.Sorted(maps.Values(c.A
 // WithoutRecords returns a copy without the release records, so that their memory can be released.
 func (c *Cluster) WithoutRecords() *Cluster {
 	out := *c
-	out.Records, out.budget = nil, budget{}
+	out.Records, out.Others, out.budget = nil, nil, budget{}
 	return &out
 }
 
@@ -279,6 +327,9 @@ type budget struct {
 
 // size returns the approximate size of the record in memory, in bytes.
 func (r *Record) size() int {
+	if r.Brief {
+		return r.kept
+	}
 	const perObject, perHook = 256, 64
 	n := 0
 	for _, o := range slices.Concat(r.Objects, r.Secrets) {
@@ -323,6 +374,7 @@ func (r *Record) OverBudget(why error) { r.drop(why) }
 // drop removes the objects and hooks of a record.
 func (r *Record) drop(why error) {
 	r.Objects, r.Secrets, r.Hooks, r.ManifestError, r.OverBound = nil, nil, nil, why, why.Error()
+	r.count()
 }
 
 // Record is a Helm release record. For a release that is not Fleet's, only the identity is read.
@@ -341,10 +393,40 @@ type Record struct {
 	// OverBound is the limit that the record or its manifest exceeds, as a sentence. The release itself is valid, but
 	// it is not read.
 	OverBound string
-	// Dense is true if the manifest was not read, because the record costs much more than its stored size.
-	Dense bool
-	// packed is the size of the record in the cluster, kept about its size in memory, in bytes.
-	packed, kept int
+	// Dense is the cost of the record in bytes if that is much more than its stored size; otherwise 0. A Work did not
+	// read the manifest of such a record.
+	Dense int
+	// Ownership is the ownership metadata of the first object in the manifest that has any.
+	Ownership ownership.Metadata
+	// Version is the resourceVersion of its Secret.
+	Version string
+	// Brief is true if its Objects and Secrets were left out, because the same version was read before.
+	Brief bool
+	// packed is the size of the record in the cluster, kept about its size in memory, in bytes. objects is the number
+	// of its objects.
+	packed, kept, objects int
+}
+
+// count sets what is kept of the objects when these are left out.
+func (r *Record) count() {
+	r.objects, r.Ownership = len(r.Objects), ownership.Metadata{}
+	for _, o := range r.Objects {
+		m, err := object.ReadMeta(o.Raw)
+		if err != nil {
+			continue
+		}
+		if stated := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations); stated.Hash != "" {
+			r.Ownership = stated
+			return
+		}
+	}
+}
+
+// InBrief returns a copy of the record without the objects, for a reader who knows them.
+func (r *Record) InBrief() *Record {
+	out := *r
+	out.Objects, out.Secrets, out.Brief = nil, nil, true
+	return &out
 }
 
 // Identity returns a copy of the record without its objects and hooks.

@@ -189,6 +189,8 @@ type Kind struct {
 	Add func(f *Fleet, raw []byte) error
 	// Of returns the objects of the kind.
 	Of func(f *Fleet) []v1alpha1.Object
+	// Append adds an object of the kind that was read before.
+	Append func(f *Fleet, o v1alpha1.Object)
 }
 
 func kind[T any, P interface {
@@ -215,6 +217,12 @@ func kind[T any, P interface {
 				out = append(out, o)
 			}
 			return out
+		},
+		Append: func(f *Fleet, o v1alpha1.Object) {
+			if x, ok := o.(P); ok {
+				list := objects(f)
+				*list = append(*list, x)
+			}
 		},
 	}
 }

@@ -52,12 +52,18 @@ type Work struct {
 	costs shares
 }
 
-// charge counts a record if it is dense, and reports whether it is.
-func (w *Work) charge(r *release.Record, packed, unpacked, objects int) (isDense bool) {
+// charge returns the cost of a record if it is dense, and counts it; otherwise 0.
+func (w *Work) charge(r *release.Record, packed, unpacked, objects int) int {
 	cost := max(unpacked, perObject*objects)
 	if w == nil || cost <= dense*packed {
-		return false
+		return 0
 	}
+	w.Count(r, cost)
+	return cost
+}
+
+// Count counts the cost of a dense record.
+func (w *Work) Count(r *release.Record, cost int) {
 	switch {
 	case w.Named[r.Name]:
 		cost /= namedShare
@@ -70,7 +76,6 @@ func (w *Work) charge(r *release.Record, packed, unpacked, objects int) (isDense
 		w.costs = shares{}
 	}
 	w.costs[r.Namespace] += cost
-	return true
 }
 
 // objectsIn estimates the number of objects of a record without reading its manifest: each of them is a document or,
@@ -113,7 +118,7 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 			return release.Nothing
 		}
 		counted = objectsIn(r)
-		if out.Dense = w.charge(r, out.packed, unpacked, counted); out.Dense {
+		if out.Dense = w.charge(r, out.packed, unpacked, counted); out.Dense > 0 {
 			return release.Nothing
 		}
 		return release.Whole
@@ -128,8 +133,8 @@ func (w *Work) ReadRecord(secret release.Name, value []byte, unpacked int) *Reco
 	}
 	out.Record, out.Objects, out.Secrets, out.ManifestError = read.Record, read.Objects, read.Secrets, read.Problem
 	out.Skipped, out.OverBound = read.Part != release.Whole, release.BoundOf(read.Problem)
-	if n := len(out.Objects) + len(out.Hooks); n > counted && !out.Dense { // YAML has many ways to write a kind
-		if out.Dense = w.charge(&out.Record, out.packed, unpacked, n); out.Dense {
+	if n := len(out.Objects) + len(out.Hooks); n > counted && out.Dense == 0 { // YAML has many ways to write a kind
+		if out.Dense = w.charge(&out.Record, out.packed, unpacked, n); out.Dense > 0 {
 			out.Objects, out.Secrets = nil, nil
 		}
 	}
@@ -181,12 +186,12 @@ func (c *Cluster) LimitObjects(f *Fleet, trusts func(namespace string) bool) {
 		if named[n] || trusts(n.Namespace) || r.Status == release.StatusSuperseded {
 			continue
 		}
-		counts[n.Namespace] += len(r.Objects)
+		counts[n.Namespace] += r.objects
 		counted[n] = r
 	}
 	exceeded := counts.exceeded(share{maxNamespaceObjects, errNamespaceObjects}, share{maxObjects, errObjects})
 	for n, r := range counted {
-		if why := exceeded[n.Namespace]; why != nil && len(r.Objects) > 0 {
+		if why := exceeded[n.Namespace]; why != nil && r.objects > 0 {
 			r.drop(why)
 		}
 	}

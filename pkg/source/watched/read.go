@@ -5,6 +5,8 @@ package watched
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -15,8 +17,10 @@ type reader struct {
 	selected selector
 	// remembered is source.Query.Remembered.
 	remembered func(namespace, name, version string) bool
-	yield      func(source.Object) error
-	buffer     []byte
+	// only is source.Query.Only.
+	only   []types.NamespacedName
+	yield  func(source.Object) error
+	buffer []byte
 }
 
 // read yields the selected objects of a namespace, or of all (""). The failure is why they are not known.
@@ -24,15 +28,7 @@ func (r *reader) read(ctx context.Context, namespace string) (*source.Failure, e
 	if f, err := r.isKnown(ctx); f != nil || err != nil {
 		return f, err
 	}
-	r.mu.Lock()
-	all := map[objectName]stored{}
-	for name, o := range r.objects {
-		in := namespace == "" || name.namespace == namespace
-		if in && r.selected.mayMatch(name) {
-			all[name] = o
-		}
-	}
-	r.mu.Unlock()
+	all := r.candidates(namespace)
 	var dropped []objectName
 	for name, o := range all {
 		switch {
@@ -79,6 +75,31 @@ func (c *collection) isKnown(ctx context.Context) (*source.Failure, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// candidates returns the objects of a namespace, or of all (""), that may be selected.
+func (r *reader) candidates(namespace string) map[objectName]stored {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[objectName]stored{}
+	add := func(name objectName, o stored) {
+		in := namespace == "" || name.namespace == namespace
+		if in && r.selected.mayMatch(name) {
+			out[name] = o
+		}
+	}
+	if len(r.only) == 0 {
+		for name, o := range r.objects {
+			add(name, o)
+		}
+	}
+	for _, n := range r.only {
+		name := objectName{n.Namespace, n.Name}
+		if o, exists := r.objects[name]; exists {
+			add(name, o)
+		}
+	}
+	return out
 }
 
 func (r *reader) remembers(name objectName, version string) bool {

@@ -100,6 +100,13 @@ func (s *Source) Begin() {
 	s.turn++
 }
 
+// Continue continues the recording that began with the last Begin.
+func (s *Source) Continue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recording = true
+}
+
 // End ends the recording, and ends the watches that answered no query since the Begin before the last one.
 func (s *Source) End() {
 	s.mu.Lock()
@@ -157,7 +164,7 @@ func (s *Source) List(ctx context.Context, q source.Query, yield func(source.Obj
 		if begun && c.arrivals != nil {
 			return c.passed(ctx)
 		}
-		r := reader{collection: c, selected: selected, remembered: q.Remembered, yield: yield}
+		r := reader{collection: c, selected: selected, remembered: q.Remembered, only: q.Only, yield: yield}
 		return r.read(ctx, namespace)
 	})
 }
