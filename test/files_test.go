@@ -23,24 +23,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fileCycles are the packages in which files need each other, with the number of these files. A number may only become
-// smaller. Without such files, the package leaves the list.
-var fileCycles = map[string]int{
-	"pkg/audit": 6,
-}
-
 // TestFiles requires that the files of a package depend on each other in one direction: if two files need each other,
 // the package has another part, or is two packages.
 func TestFiles(t *testing.T) {
 	packages := listSources(t)
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		if problem := packages[name].problem(name, fileCycles[name]); problem != "" {
+		if problem := packages[name].problem(name); problem != "" {
 			t.Error(problem)
-		}
-	}
-	for name := range fileCycles {
-		if packages[name] == nil {
-			t.Errorf("fileCycles has %s, which does not exist", name)
 		}
 	}
 	if len(packages) == 0 {
@@ -51,23 +40,15 @@ func TestFiles(t *testing.T) {
 // references are the names of its package that a file uses, by that file and by the file that declares them.
 type references map[string]map[string][]string
 
-// problem describes what is wrong with the order of the files of a package, "" for nothing. allowed is the number in
-// fileCycles.
-func (r references) problem(name string, allowed int) string {
+// problem describes what is wrong with the order of the files of a package, "" for nothing.
+func (r references) problem(name string) string {
 	cycles := r.cycles()
-	inCycles := 0
-	for _, c := range cycles {
-		inCycles += len(c)
-	}
-	switch {
-	case inCycles == 0 && allowed > 0:
-		return name + ": its files are in order: remove it from fileCycles"
-	case inCycles <= allowed:
+	if len(cycles) == 0 {
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: files that need each other: %d, allowed are %d. Move declarations, so that files depend on "+
-		"each other in one direction:", name, inCycles, allowed)
+	fmt.Fprintf(&out, "%s: files need each other. Move declarations, so that files depend on each other in one direction:",
+		name)
 	for _, c := range cycles {
 		for _, from := range c {
 			for _, to := range c {
@@ -234,8 +215,7 @@ func TestFileCycles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `p: files that need each other: 6, allowed are 5. Move declarations, so that files depend on each ` +
-		`other in one direction:
+	const want = `p: files need each other. Move declarations, so that files depend on each other in one direction:
 	four.go uses c of three.go
 	one.go uses two of two.go
 	three.go uses four of four.go
@@ -243,17 +223,11 @@ func TestFileCycles(t *testing.T) {
 	two.go uses three of three.go
 	generic.go uses number of make.go
 	make.go uses G, Make of generic.go`
-	if diff := cmp.Diff(want, r.problem("p", 5)); diff != "" {
+	if diff := cmp.Diff(want, r.problem("p")); diff != "" {
 		t.Errorf("problem (-want +got):\n%s", diff)
 	}
-	if got := r.problem("p", 6); got != "" {
-		t.Errorf("with an allowed number: %s", got)
-	}
 	ordered := references{"one.go": {"two.go": {"two"}}}
-	if got := ordered.problem("p", 0); got != "" {
+	if got := ordered.problem("p"); got != "" {
 		t.Errorf("in order: %s", got)
-	}
-	if got := ordered.problem("p", 2); got != "p: its files are in order: remove it from fileCycles" {
-		t.Errorf("in order, and in the list: %q", got)
 	}
 }

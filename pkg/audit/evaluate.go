@@ -3,7 +3,6 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -12,131 +11,52 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/settle"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// render returns the bundle deployments that are audited, and those of their bundles that the options request,
-// rendered.
-func (r *Reading) render(ctx context.Context) ([]object.DeploymentID, []*desired.Rendering, error) {
-	bundles, err := r.bundles()
-	if err != nil {
-		return nil, nil, err
+// confirmReleases asks whether the releases of bundle deployments have changed whose objects are missing, modified or
+// not desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the
+// one of the desired objects, no upgrade explains the result. Neither does a revision that Fleet's agent did not make:
+// that one is over. A snapshot without a manifest may lack records.
+func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
+	if c.Description.Partial() {
+		return nil
 	}
-	scope := make([]object.DeploymentID, len(bundles))
-	for i, b := range bundles {
-		scope[i] = b.Deployment.ID()
-	}
-	bundles = slices.DeleteFunc(bundles, func(b collect.Bundle) bool { return b.Target == nil })
-	if r.options.Predict {
-		bundles = append(bundles, r.competitors(scope)...)
-	}
-	if len(bundles) == 0 {
-		return scope, nil, nil
-	}
-	renderer := cmp.Or[collect.Renderer](r.options.Renderer, collect.InProcess{})
-	renderings, err := r.Render(ctx, renderer, bundles)
-	return scope, renderings, err
-}
-
-// bundles returns the bundles in scope. One that is not rendered has no Target.
-func (r *Reading) bundles() ([]collect.Bundle, error) {
-	if r.options.Desired == DesiredFiles {
-		return r.bundlesOfFiles()
-	}
-	scope, err := r.scope()
-	var out []collect.Bundle
-	for _, d := range scope {
-		b := collect.Bundle{Deployment: d}
-		if r.renders(d) {
-			b = r.bundle(d)
-		}
-		out = append(out, b)
-	}
-	return out, err
-}
-
-// renders reports whether the options request the objects of the bundle of a deployment.
-func (r *Reading) renders(d *directory.Deployment) bool {
-	if d.BD == nil || d.Agent == "" {
-		return false
-	}
-	switch r.options.Desired {
-	case DesiredBundle:
-		return true
-	case DesiredAuto:
-		return d.Problem == directory.NoReleaseRecord
-	}
-	return false
-}
-
-// renderingGaps returns the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if it
-// desires an object of a bundle in scope, or if it may desire one, because none of its objects is known.
-func renderingGaps(wanted *desired.DesiredState, scope []*desired.BundleDeployment) []source.Gap {
-	var out []source.Gap
-	inScope := func(o *desired.Object) bool { return slices.Contains(scope, wanted.Deployment(o.Deployment)) }
-	for _, d := range wanted.Deployments {
-		shared := func(o *desired.Object) bool {
-			return slices.ContainsFunc(wanted.On(d.ClusterID).Of(o.Key()),
-				inScope)
-		}
-		x := &d.Rendering
-		inQuestion := len(scope) == 0 || slices.Contains(scope, d)
-		mayShare := x.CompetitorOnly && len(x.Objects) == 0 || slices.ContainsFunc(d.Desired, shared)
-		if inQuestion || mayShare {
-			out = append(out, x.Gaps...)
-		}
-	}
-	return out
-}
-
-// competitors returns the bundle deployments out of scope that are not installed yet. They must be rendered, because an
-// object that one of them desires is contested, whatever the scope is. One that names no contents desires nothing yet.
-func (r *Reading) competitors(scope []object.DeploymentID) []collect.Bundle {
-	var out []collect.Bundle
-	for _, d := range r.Directory.Deployments {
-		if d.BD == nil || d.BD.Spec.DeploymentID == "" {
+	newest := on.State.Latest
+	rollouts := map[object.DeploymentID]evaluate.Rollout{}
+	asked := map[object.DeploymentID][]settle.Question{}
+	var all []settle.Question
+	for _, d := range x.PossiblyChanged() {
+		rec := newest[d.Release.Release()]
+		switch {
+		case rec == nil:
+			rollouts[d.ID()] = evaluate.Rollout{Changed: true}
 			continue
+		case rec.Revision > d.Release.Revision && !d.ByHand(rec):
+			rollouts[d.ID()] = evaluate.Rollout{Next: d.Next}
 		}
-		if d.Problem == directory.NoReleaseRecord && !slices.Contains(scope, d.ID()) {
-			b := r.bundle(d)
-			b.CompetitorOnly = true
-			out = append(out, b)
+		status := rec.Status
+		if rec.Damaged != "" {
+			status = ""
+		}
+		asked[d.ID()] = settle.Newest(on.ID, rec.Name, status)
+		all = append(all, asked[d.ID()]...)
+	}
+	if c.Description.Origin == source.OriginCluster {
+		answers, err := settle.Ask(ctx, c.Source, all)
+		if err != nil {
+			return err
+		}
+		for id, questions := range asked {
+			if !answers.Hold(questions) {
+				rollouts[id] = evaluate.Rollout{Changed: true}
+			}
 		}
 	}
-	return out
-}
-
-// bundle returns a bundle to render.
-func (r *Reading) bundle(d *directory.Deployment) collect.Bundle {
-	i := r.Directory.IndexOf(d)
-	return collect.Bundle{Deployment: d, Target: r.Clusters[i].Reader, Latest: r.Directory.Clusters[i].State.Latest,
-		Staged: r.options.Staged}
-}
-
-// Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is
-// evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
-type Standing struct {
-	reading *Reading
-	scope   []*desired.BundleDeployment
-	found   []*evaluate.Found
-	rest    *rest
-	// records are all release records in brief, if the evaluations are kept.
-	records map[release.Name]*state.Record
-	// renewals counts how often it was renewed since everything was evaluated.
-	renewals int
-	clusters []standingCluster
-	// keep is true if the evaluations are kept, changed if they have changed since the last result.
-	keep, changed bool
-	// restored are the bundle deployments whose manifests were read again.
-	restored []*desired.BundleDeployment
-}
-
-// standingCluster is the evaluation of one cluster. current is nil if it is not kept.
-type standingCluster struct {
-	evaluated evaluate.Evaluated
-	current   *evaluate.Evaluation
+	x.Upgraded(rollouts)
+	return nil
 }
 
 // evaluate reads the live objects and evaluates them. It also waits for the background.

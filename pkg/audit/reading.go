@@ -5,7 +5,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,15 +15,114 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
+
+// ReadClusters reads the agents and release records of all clusters. A cluster that cannot be read is a gap, except the
+// source itself.
+func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
+	all := []Cluster{{Commands: r.options.Commands}}
+	if r.options.Clusters != nil {
+		more, gaps := r.options.Clusters(f)
+		all, r.Gaps = append(all, more...), append(r.Gaps, gaps...)
+	}
+	readers, states, gaps := make([]ReadCluster, len(all)), make([]*state.Cluster, len(all)),
+		make([][]source.Gap, len(all))
+	readers[0].Reader = r.Reader
+	if err := Each(ctx, readers, func(ctx context.Context, i int) (err error) {
+		c := &readers[i]
+		c.Name, c.Commands = all[i].Name, all[i].Commands
+		if i > 0 {
+			c.Reader, err = r.open(ctx, all[i])
+		}
+		if err == nil {
+			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name,
+				NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict})
+		}
+		if err == nil || i == 0 || ctx.Err() != nil {
+			return err
+		}
+		states[i] = nil
+		gaps[i] = []source.Gap{source.NewGap(ReadingCluster, source.Failure{Reason: source.ReadFailed,
+			Detail: err.Error()}, "its bundle deployments have no result")}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i, c := range readers {
+		if states[i] != nil {
+			r.Clusters, r.States = append(r.Clusters, c), append(r.States, states[i])
+			if i > 0 {
+				gaps[i] = append(gaps[i], c.Description.Gaps...)
+			}
+		}
+		r.Gaps = append(r.Gaps, c.Named(gaps[i])...)
+	}
+	return nil
+}
+
+// open opens the source of a cluster. The readers of all clusters hide the same secrets.
+func (r *Reading) open(ctx context.Context, c Cluster) (*collect.Reader, error) {
+	src, err := c.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return collect.Open(ctx, src, r.Secrets, nil)
+}
+
+// dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the
+// releases of one of the two as leftovers.
+func (r *Reading) dropRepeated() {
+	if len(r.States) < 2 {
+		return
+	}
+	first := map[string]string{} // the name of the cluster, by the namespace of its BundleDeployments
+	var clusters []ReadCluster
+	var states []*state.Cluster
+	for i, c := range r.States {
+		name, same, repeated := r.Clusters[i].Name, "", ""
+		for _, ns := range slices.Concat(directory.Watched(r.Management, c), c.AgentWatches()) {
+			earlier, known := first[ns]
+			if !known {
+				first[ns] = name
+			} else if earlier != name && repeated == "" {
+				same, repeated = earlier, ns
+			}
+		}
+		if repeated == "" {
+			clusters, states = append(clusters, r.Clusters[i]), append(states, c)
+			continue
+		}
+		r.Gaps = append(r.Gaps, source.Gap{Cluster: name, What: ReadingCluster, Reason: "Repeated",
+			Detail: "its agent deploys the BundleDeployments of namespace " + repeated + ", as that of " +
+				described(same),
+			Effect: "it is not read; if it is a copy of another cluster, read each of them alone"})
+	}
+	r.Clusters, r.States = clusters, states
+}
+
+// dropReadGaps drops the gaps of Clusters that could not be read in one way and were read in another. The management
+// cluster may be one of its own Clusters.
+func (r *Reading) dropReadGaps() {
+	read := map[string]bool{}
+	for _, c := range r.Directory.Clusters {
+		for _, key := range c.FleetClusters() {
+			read[key] = true
+		}
+	}
+	r.Gaps = slices.DeleteFunc(r.Gaps, func(g source.Gap) bool { return g.What == ReadingCluster && read[g.Cluster] })
+}
+
+func described(cluster string) string {
+	if cluster == "" {
+		return "the cluster with Fleet's objects"
+	}
+	return "cluster " + cluster
+}
 
 // Reading is the data that was read, and the desired state that follows from it.
 type Reading struct {
@@ -118,55 +216,6 @@ func (r *Reading) resolve(renderings []*desired.Rendering, removals []*desired.R
 	r.secrets = append(r.secrets, r.Desired.Secrets()...)
 }
 
-// Found returns an error if there is nothing to audit.
-func (r *Reading) Found() error {
-	d := r.Directory
-	leftovers := func(c *directory.Cluster) bool { return len(c.Leftovers) > 0 }
-	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
-		return nil
-	}
-	where := collect.PlaceText(r.Description)
-	unread := slices.Concat(r.Gaps, r.stateGaps(nil))
-	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
-	switch {
-	case len(unread) > 0:
-		return collect.NothingRead(where, unread[0])
-	case served && !r.Description.Partial():
-		return nil // Fleet is installed and deploys nothing: the report is empty
-	}
-	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", collect.ErrNoFleet,
-		where)
-}
-
-// statedScope returns an error if every running agent contradicts the scope that the user states.
-func (r *Reading) statedScope() error {
-	if r.options.AgentScope == nil {
-		return nil
-	}
-	stated := *r.options.AgentScope
-	var hidden []string // the agents that do not show a scope
-	var shown []directory.AgentScope
-	for _, c := range r.Directory.Clusters {
-		for _, agent := range c.Agents() {
-			if s := c.Scopes[agent]; s.Evidence == directory.EvidenceRunning {
-				shown = append(shown, s)
-			} else {
-				hidden = append(hidden, agent)
-			}
-		}
-	}
-	switch {
-	case len(hidden) > 1:
-		return fmt.Errorf("%w: no running workload shows the scope of the agents in namespaces %s", ErrScopeAmbiguous,
-			strings.Join(hidden, ", "))
-	case len(hidden) == 0 && len(shown) > 0 && !slices.ContainsFunc(shown, func(s directory.AgentScope) bool {
-		return s.Scope == stated
-	}):
-		return fmt.Errorf("%w=%q: %s shows %s", ErrScopeContradicted, stated, shown[0].Source, shown[0])
-	}
-	return nil
-}
-
 // SettleDisputes counts live objects to choose between the scope that a spec declares and the one that releases state.
 func (r *Reading) SettleDisputes(ctx context.Context) error {
 	all := map[directory.DisputeKey]directory.Carriers{}
@@ -182,59 +231,6 @@ func (r *Reading) SettleDisputes(ctx context.Context) error {
 	}
 	r.Directory = r.Directory.Settle(all)
 	return nil
-}
-
-// scope returns the bundle deployments that are audited, without those of files. Before find, they are all bundle
-// deployments if the options have names.
-func (r *Reading) scope() ([]*directory.Deployment, error) {
-	if len(r.options.Names) > 0 {
-		return r.Directory.Deployments, nil
-	}
-	return r.picked()
-}
-
-// picked returns the bundle deployments that are in the scope of the options.
-func (r *Reading) picked() ([]*directory.Deployment, error) {
-	pick := evaluate.Scope.Pick
-	switch {
-	case r.options.Pick != nil:
-		pick = r.options.Pick
-	case r.options.Parents:
-		pick = evaluate.Scope.PickAny
-	}
-	picked, err := pick(r.options.Scope, r.Directory)
-	return picked, collect.OrUnread(err, r.Description)
-}
-
-// find finds what the names of the options stand for, adds that to the targets, and returns the bundle deployments in
-// scope. It must follow Resolve.
-func (r *Reading) find(scope []object.DeploymentID) ([]*evaluate.Found, []object.DeploymentID, error) {
-	if len(r.options.Names) == 0 {
-		return nil, scope, nil
-	}
-	var all []*evaluate.Found
-	targets := slices.Clone(r.options.Scope.Targets)
-	for _, n := range r.options.Names {
-		found, err := evaluate.Find(r.Desired, n, r.Kinds)
-		if _, ambiguous := errors.AsType[*evaluate.AmbiguousError](err); ambiguous {
-			return nil, nil, err
-		}
-		if err != nil {
-			return nil, nil, collect.OrUnread(err, r.Description)
-		}
-		all, targets = append(all, found), append(targets, found.Targets...)
-		r.notes = append(r.notes, found.String())
-	}
-	r.options.Scope.Targets = targets
-	picked, err := r.picked()
-	if err != nil {
-		return nil, nil, err
-	}
-	scope = nil
-	for _, d := range picked {
-		scope = append(scope, d.ID())
-	}
-	return all, scope, nil
 }
 
 // asVersion replaces the versions of Fleet that were read by the one of the options, and returns a note about that.
@@ -258,12 +254,6 @@ func (r *Reading) asVersion() []string {
 	actual := cmp.Or(strings.Join(slices.Sorted(maps.Keys(runs)), ", "), "an unknown version")
 	return []string{fmt.Sprintf("evaluated as if Fleet %s ran. What runs is: %s. The status that Fleet reports is "+
 		"from the version that runs", v, actual)}
-}
-
-// OrUnread joins errors that objects were not found. They name the first gap of a damaged source, which may have lost
-// the objects.
-func (a *Audit) OrUnread(missing []error) error {
-	return collect.OrUnread(evaluate.Join(missing), a.Source)
 }
 
 // stateGaps returns the gaps for the release records of all clusters that could not be read. For a part of the bundle
@@ -324,84 +314,6 @@ func recordGaps(desired *directory.Directory, c *directory.Cluster) []source.Gap
 	case len(records.Failures()) > 0 && !c.State.Captured:
 		return source.CoverageGaps("listing release records (Secrets)", records,
 			"the bundle deployments that need these records have no result")
-	}
-	return nil
-}
-
-// bundlesOfFiles returns the bundles of the directories, and adds their deployments to the Directory.
-func (r *Reading) bundlesOfFiles() ([]collect.Bundle, error) {
-	if _, err := r.scope(); err != nil {
-		return nil, err
-	}
-	var out []collect.Bundle
-	var deployments []*directory.Deployment
-	for _, l := range r.options.Files {
-		found, err := r.ofFiles(l.Name)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range found {
-			b := r.bundleOfFiles(d)
-			out, deployments = append(out, b), append(deployments, b.Deployment)
-		}
-	}
-	r.Directory = r.Directory.With(deployments)
-	return out, nil
-}
-
-// ofFiles returns the bundle deployments of a bundle in a directory, by its name: those that exist, at most one on a
-// cluster, or one that does not exist yet if only one cluster is read.
-func (r *Reading) ofFiles(name string) ([]*directory.Deployment, error) {
-	var found []*directory.Deployment
-	on := map[object.ClusterID]bool{}
-	for _, d := range r.Directory.Deployments {
-		if d.Name != name || !d.Placed {
-			continue
-		}
-		if on[d.ClusterID] {
-			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
-		}
-		found, on[d.ClusterID] = append(found, d), true
-	}
-	switch clusters := r.Directory.Clusters; {
-	case len(found) > 0:
-		return found, nil
-	case len(clusters) == 1:
-		return []*directory.Deployment{directory.NewBundle(clusters[0], name)}, nil
-	}
-	return nil, fmt.Errorf("bundle %s: no bundle deployment has that name, and several clusters are read", name)
-}
-
-// bundleOfFiles returns the bundle of a directory to render for the cluster of a bundle deployment.
-func (r *Reading) bundleOfFiles(d *directory.Deployment) collect.Bundle {
-	i := slices.IndexFunc(r.options.Files, func(l *render.Local) bool { return l.Name == d.Name })
-	l := r.options.Files[i]
-	controller := r.controllerVersion(d)
-	keyed := controller == nil || !controller.Before(16, 0)
-	p := Place(r.Directory, l, d, keyed)
-	refused, gaps := l.Validate(controller, r.Directory.ImageScan)
-	if refused != "" {
-		p.NoTarget, p.Elsewhere = "", nil // no Bundle is made
-	}
-	in := l.For(p.Cluster, p.Repo, p.Applied, keyed)
-	in.Others = p.Others
-	in.Gaps, in.Notes = slices.Concat(in.Gaps, p.Gaps, gaps), slices.Concat(in.Notes, p.Notes)
-	fromFiles := *d
-	fromFiles.Files = &directory.Files{Options: &in.Options, Workspace: p.Workspace(d), Labels: l.BundleLabels(),
-		DependsOn: l.DependsOn, Paused: l.Paused, Refused: refused, NoTarget: p.NoTarget, Elsewhere: p.Elsewhere}
-	out := r.bundle(&fromFiles)
-	out.Files = &in
-	return out
-}
-
-// controllerVersion returns the version of Fleet's controller; nil if it is not known. A development build beside an
-// agent of a release can be one of the branch of that release.
-func (r *Reading) controllerVersion(d *directory.Deployment) *fleet.Version {
-	tag := r.Directory.ControllerVersion
-	_, known := fleet.ParseVersion(tag)
-	_, released := fleet.ParseVersion(d.AgentVersion)
-	if v, ok := fleet.ParseBuild(tag); ok && (known || !released) {
-		return &v
 	}
 	return nil
 }

@@ -4,58 +4,154 @@ package audit
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// Start reads and evaluates everything, and keeps what later changes need. Options.Clusters must not be set.
-func Start(ctx context.Context, src source.Source, o Options) (*Standing, error) {
-	if o.Memory == nil {
-		return start(ctx, src, o, true, nil)
+// Standing is an audit of one cluster that is kept current: when one of its objects changes, only this object is
+// evaluated again. Anything else that changes needs a new Start. It is not safe for concurrent use.
+type Standing struct {
+	reading *Reading
+	scope   []*desired.BundleDeployment
+	found   []*evaluate.Found
+	rest    *rest
+	// records are all release records in brief, if the evaluations are kept.
+	records map[release.Name]*state.Record
+	// renewals counts how often it was renewed since everything was evaluated.
+	renewals int
+	clusters []standingCluster
+	// keep is true if the evaluations are kept, changed if they have changed since the last result.
+	keep, changed bool
+	// restored are the bundle deployments whose manifests were read again.
+	restored []*desired.BundleDeployment
+}
+
+// standingCluster is the evaluation of one cluster. current is nil if it is not kept.
+type standingCluster struct {
+	evaluated evaluate.Evaluated
+	current   *evaluate.Evaluation
+}
+
+// errMore means that more changed than single bundle deployments.
+var errMore = errors.New("more changed than single bundle deployments")
+
+// read is what the Standing read; nothing if it is nil.
+func (s *Standing) read() collect.Before {
+	if s == nil {
+		return collect.Before{}
 	}
-	o.Memory.evaluated.Begin()
-	s, err := start(ctx, src, o, true, nil)
-	if err == nil {
-		o.Memory.evaluated.End()
+	return collect.Before{Fleet: s.reading.Management, Records: s.records, Secrets: s.reading.Secrets}
+}
+
+// desired is the desired state; nil without a Standing.
+func (s *Standing) desired() *desired.DesiredState {
+	if s == nil {
+		return nil
 	}
-	return s, err
+	return s.reading.Desired
+}
+
+// unchanged returns the bundle deployments whose objects, and all that decides about them, are as in an earlier
+// Standing. It reads the release records of the others whole. The error is errMore if more changed.
+func (r *Reading) unchanged(ctx context.Context, before *Standing) (map[object.DeploymentID]bool, error) {
+	if before == nil {
+		return nil, nil
+	}
+	was, is := before.reading.Directory, r.Directory
+	sameIDs := slices.EqualFunc(was.Deployments, is.Deployments, func(a, b *directory.Deployment) bool {
+		return a.ID() == b.ID()
+	})
+	if !sameIDs || len(is.Clusters) != 1 || !is.Clusters[0].Same(was.Clusters[0]) {
+		return nil, errMore
+	}
+	changed := r.States[0].Changed(before.records)
+	out := map[object.DeploymentID]bool{}
+	for i, d := range is.Deployments {
+		old := was.Deployments[i]
+		switch {
+		case d.AsOwner() != old.AsOwner():
+			return nil, errMore // the objects of others may be those of this set
+		case d.SameButStatus(old) && !changed[d.Release.Release()]:
+			out[d.ID()] = true
+		default:
+			changed[d.Release.Release()] = true
+		}
+	}
+	for _, rec := range is.Clusters[0].Leftovers {
+		changed[rec.Release()] = true // what their removal deletes is in the manifests
+	}
+	return out, r.readWhole(ctx, changed)
+}
+
+// readWhole reads those records of releases whole of which only the brief form is known.
+func (r *Reading) readWhole(ctx context.Context, releases map[string]bool) error {
+	for name, rec := range r.States[0].Records {
+		if !rec.Brief || !releases[name.Release()] {
+			continue
+		}
+		whole, err := r.Record(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case whole == nil || whole.Version != rec.Version:
+			return errMore // it changed in the meantime
+		}
+		r.States[0].Complete(whole)
+	}
+	return nil
+}
+
+// resume evaluates the bundle deployments that changed since an earlier evaluation.
+func (s *Standing) resume(ctx context.Context, c ReadCluster, e *evaluate.Evaluator) (*evaluate.Evaluation, error) {
+	before := s.clusters[0].current
+	changed := before.Changed(e)
+	objects := map[schema.GroupVersionKind][]*desired.Object{}
+	var keys []object.Key
+	for id := range changed {
+		for _, o := range slices.Concat(s.reading.Desired.Deployment(id).Desired, e.Desired(id)) {
+			gvk := o.GroupVersionKind()
+			objects[gvk], keys = append(objects[gvk], o), append(keys, o.Key())
+		}
+	}
+	for gvk := range e.Kinds() {
+		if len(before.Kinds()[gvk]) == 0 {
+			return nil, errMore // objects of the kind were not read
+		}
+	}
+	for gvk := range before.Kinds() {
+		if len(e.Kinds()[gvk]) == 0 {
+			return nil, errMore // other objects of the kind were read than are needed now
+		}
+	}
+	observed, err := c.LiveOnly(ctx, e, objects)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range observed.Lists {
+		if !l.Coverage.Whole() {
+			return nil, errMore
+		}
+	}
+	return e.Resume(before, changed, keys, observed), nil
 }
 
 // Remembered is evaluate.Evaluator.Remembered, for the desired objects.
 func (s *Standing) Remembered(kind schema.GroupVersionKind) func(namespace, name, version string) bool {
 	return s.clusters[0].current.Remembered(kind)
-}
-
-// Audit returns the present result with its findings, as of now. hold selects the findings that are certain.
-func (s *Standing) Audit(ctx context.Context, now time.Time, hold func([]check.Finding) []check.Finding) (*Audit,
-	error) {
-	s.drop()
-	s.reading.Description.TakenAt = now
-	for i := range s.clusters {
-		s.reading.Clusters[i].Description.TakenAt = now
-		if s.changed {
-			var err error
-			if s.clusters[i].evaluated, err = s.reading.confirmed(ctx, i, s.clusters[i].current); err != nil {
-				return nil, err
-			}
-		}
-	}
-	s.changed = false
-	return s.finish(ctx, hold)
 }
 
 // Follows reports whether a change of an object that a query selects can be evaluated alone, with Change.
@@ -161,166 +257,4 @@ func (s *Standing) Due(now time.Time) (due []*desired.Object, next time.Time) {
 		return nil, time.Time{}
 	}
 	return s.clusters[0].current.Due(now)
-}
-
-// background reads what only checks need, while the clusters are read.
-type background struct {
-	cancel  context.CancelFunc
-	group   *errgroup.Group
-	results []*func(*rest)
-}
-
-// rest is what only checks need.
-type rest struct {
-	// fleet has all that was read of the management cluster.
-	fleet state.Fleet
-	// namespaces are the Namespaces for which deployments state labels or annotations, by name.
-	namespaces map[object.ClusterID]map[string]state.NamespaceMeta
-	gaps       []source.Gap
-}
-
-// newBackground returns a background and the context of its reads.
-func newBackground(ctx context.Context) (*background, context.Context) {
-	b := &background{}
-	ctx, b.cancel = context.WithCancel(ctx)
-	b.group, ctx = errgroup.WithContext(ctx)
-	return b, ctx
-}
-
-// start calls read in a goroutine. The function that read returns adds what was read; wait calls it. start and wait are
-// called by one goroutine.
-func (b *background) start(read func() (add func(*rest), err error)) {
-	var result func(*rest)
-	b.results = append(b.results, &result)
-	b.group.Go(func() (err error) {
-		result, err = read()
-		return err
-	})
-}
-
-// wait waits for all reads and returns what was read, in addition to f, in the order in which the reads were started.
-func (b *background) wait(f *state.Fleet) (*rest, error) {
-	if err := b.group.Wait(); err != nil {
-		return nil, err
-	}
-	out := &rest{fleet: *f, namespaces: map[object.ClusterID]map[string]state.NamespaceMeta{}}
-	out.fleet.Coverage = maps.Clone(f.Coverage)
-	for _, add := range b.results {
-		(*add)(out)
-	}
-	return out, nil
-}
-
-// stop ends all reads.
-func (b *background) stop() {
-	b.cancel()
-	_ = b.group.Wait() // its error is that of a read that is not needed any more
-}
-
-// management reads the data of the management cluster on which the desired state does not depend.
-func (r *Reading) management(ctx context.Context, b *background) {
-	f := r.Management
-	b.start(func() (func(*rest), error) {
-		agents, gaps, err := r.AgentConfig(ctx, f)
-		return func(x *rest) { x.fleet.Agents, x.gaps = agents, append(x.gaps, gaps...) }, err
-	})
-	b.start(func() (func(*rest), error) {
-		labels, cover, err := r.NamespaceLabels(ctx, f)
-		return func(x *rest) {
-			x.fleet.NamespaceLabels, x.fleet.Coverage[state.Namespace] = labels, cover
-			x.gaps = append(x.gaps, collect.MappingGaps(&x.fleet, r.within)...)
-		}, err
-	})
-	o := r.options // find changes the scope while the reads run
-	if o.statuses() {
-		b.start(func() (func(*rest), error) {
-			values, gaps, err := r.Values(ctx, f, o.Scope.Namespace)
-			return func(x *rest) { x.fleet.Values, x.gaps = values, append(x.gaps, gaps...) }, err
-		})
-	}
-	b.start(func() (func(*rest), error) { return r.contents(ctx, f) })
-	if o.statuses() && o.Scope.Whole() {
-		b.start(func() (func(*rest), error) { // only such an audit reports those of clusters that are gone
-			found, gaps, err := r.ClusterNamespaces(ctx, f)
-			return func(x *rest) { x.fleet.ClusterNamespacesFound, x.gaps = found, append(x.gaps, gaps...) }, err
-		})
-	}
-}
-
-// contents reads the names of contents. Predictions do not need them.
-func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(*rest), err error) {
-	if r.options.predictsOnly() {
-		return func(*rest) {}, nil
-	}
-	contents, err := r.ContentNames(ctx, f)
-	return func(x *rest) {
-		x.fleet.Contents = contents
-		why, all := contents.Coverage.Of("")
-		needed := why.Reason != source.KindNotServed && why != (source.Failure{})
-		if !all && needed {
-			x.gaps = append(x.gaps, source.NewGap("listing Content objects", why,
-				"missing contents (FD601) are not found"))
-		}
-	}, err
-}
-
-// namespaces reads the metadata of the Namespaces for which deployments state some. Predictions do not need them.
-func (r *Reading) namespaces(ctx context.Context, b *background) {
-	for i, c := range r.Directory.Clusters {
-		stated := c.StatedNamespaces()
-		if r.options.predictsOnly() || len(stated) == 0 {
-			continue
-		}
-		b.start(func() (func(*rest), error) {
-			found, f, err := r.Clusters[i].Namespaces(ctx, stated)
-			return func(x *rest) {
-				x.namespaces[c.ID] = found
-				if found == nil {
-					gap := source.NewGap("listing Namespaces", f,
-						"missing labels and annotations of namespaces (FD110) are not found")
-					x.gaps = append(x.gaps, r.Clusters[i].Named([]source.Gap{gap})...)
-				}
-			}, err
-		})
-	}
-}
-
-// hide adds the values of the Secrets in manifests to those that must not be shown. It must follow resolve, and they
-// are complete after wait.
-func (r *Reading) hide(b *background) {
-	secrets := r.secrets
-	r.secrets = nil
-	b.start(func() (func(*rest), error) {
-		r.Secrets.AddRaw(secrets)
-		return func(*rest) {}, nil
-	})
-}
-
-// copies reads the copies of downstreamResources that bundle deployments should have.
-func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDeployment) ([]evaluate.Copy, []source.Gap,
-	error) {
-	if !r.options.statuses() {
-		return nil, nil, nil
-	}
-	out := evaluate.Copies(deployments)
-	unread, err := r.Copies(ctx, out, func(c *evaluate.Copy) *collect.Reader {
-		return r.Clusters[r.Directory.IndexOf(&c.Deployment.Deployment)].Reader
-	})
-	return out, unread, err
-}
-
-// statuses reports whether the audit compares what the statuses of Fleet state with the objects that Fleet itself
-// keeps. Predictions and audits of files or of the status alone do not.
-func (o Options) statuses() bool { return !o.StatusOnly && !o.Predict && o.Files == nil }
-
-// removals finds the releases that garbage collection uninstalls. Predictions do not need them.
-func (r *Reading) removals(ctx context.Context) ([]*desired.Removal, error) {
-	if r.options.Predict {
-		return nil, nil
-	}
-	found := desired.Removals(r.Directory, r.States)
-	return found, Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
-		elsewhere := func(x *desired.Removal) bool { return x.ClusterID != r.Directory.Clusters[i].ID }
-		return r.Clusters[i].CountCustomResources(ctx, slices.DeleteFunc(slices.Clone(found), elsewhere))
-	})
 }

@@ -328,3 +328,17 @@ func (c OnCluster) Release(name string, bundle ownership.Bundle) ownership.Exist
 
 // SetsKnown implements ownership.Facts.
 func (c OnCluster) SetsKnown(k object.Key) bool { return c.SetsKnownIn(k.Namespace) }
+
+// DropManifests drops the JSON of the desired objects, unless something else needs it.
+func (d *BundleDeployment) DropManifests() {
+	for _, o := range d.Claimed() {
+		d.DropManifest(o)
+	}
+}
+
+// DropManifest drops the JSON of a desired object, unless something else needs it.
+func (d *BundleDeployment) DropManifest(o *Object) {
+	if len(d.ComparePatches()) == 0 && d.Next == nil {
+		o.Raw = nil
+	}
+}

@@ -172,17 +172,3 @@ func (s *DesiredState) UninstallUnknown(d *BundleDeployment) (directory.Problem,
 	}
 	return directory.RecordsProblem(on.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
 }
-
-// DropManifests drops the JSON of the desired objects, unless something else needs it.
-func (d *BundleDeployment) DropManifests() {
-	for _, o := range d.Claimed() {
-		d.DropManifest(o)
-	}
-}
-
-// DropManifest drops the JSON of a desired object, unless something else needs it.
-func (d *BundleDeployment) DropManifest(o *Object) {
-	if len(d.ComparePatches()) == 0 && d.Next == nil {
-		o.Raw = nil
-	}
-}
