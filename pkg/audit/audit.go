@@ -6,6 +6,7 @@ package audit
 
 import (
 	"context"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
@@ -56,6 +57,9 @@ func (a *Audit) Report() *report.Audit { return a.Unmerged().Merged() }
 
 // Unmerged returns the report with a finding for each cluster, with secrets hidden.
 func (a *Audit) Unmerged() *report.Audit { return a.report.Redacted(a.Secrets) }
+
+// Due is when findings may change although nothing else does, because an object is no longer new; zero if none is.
+func (a *Audit) Due() time.Time { return a.facts.Due() }
 
 // Again reads the live objects of some bundle deployments again and evaluates them. The desired objects stay the same;
 // Options.Predict or Options.KeepManifests must have been set.

@@ -236,7 +236,9 @@ func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 		return out
 	}
 	_, a.look = a.standing.Due(now)
-	a.look = earliest(a.look, earliest(certain, now.Add(a.period())))
+	for _, at := range []time.Time{certain, out.Audit.Due(), now.Add(a.period())} {
+		a.look = earliest(a.look, at)
+	}
 	return out
 }
 

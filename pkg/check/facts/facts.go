@@ -42,6 +42,8 @@ type Facts struct {
 	views    func() map[object.DeploymentID]*View
 
 	answers settle.Answers
+	// due is what Due returns. The facts after Settled share it.
+	due *time.Time
 }
 
 // Named returns the reference of an object of Fleet with a key ("namespace/name").
@@ -230,8 +232,15 @@ func (f *Facts) Passed(t time.Time, d time.Duration) bool {
 
 // Young reports whether an object was created so recently that the controller may not have acted on it yet.
 func (f *Facts) Young(o v1alpha1.Object) bool {
-	return f.NewerThan(o, Settling)
+	young := f.NewerThan(o, Settling)
+	if at := o.GetCreationTimestamp().Add(Settling); young && (f.due.IsZero() || at.Before(*f.due)) {
+		*f.due = at
+	}
+	return young
 }
+
+// Due is the earliest time at which an object that counted as Young does not any more; zero if none did.
+func (f *Facts) Due() time.Time { return *f.due }
 
 // NewerThan reports whether an object was created more recently than an age.
 func (f *Facts) NewerThan(o v1alpha1.Object, age time.Duration) bool {

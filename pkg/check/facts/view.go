@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
@@ -138,6 +139,7 @@ func New(r *evaluate.Result, quotations *secret.Quotations) *Facts {
 		deploymentsOf: map[object.Ref]int{},
 		targets:       map[object.Ref]func() *targeting.Bundle{},
 		agents:        sync.OnceValue(r.Agents),
+		due:           &time.Time{},
 	}
 	for _, k := range state.Kinds {
 		for _, o := range k.Of(r.Desired.Fleet) {
