@@ -68,9 +68,9 @@ func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*eval
 	var out []*evaluate.BundleDeployment
 	for i, c := range a.Desired.Clusters {
 		e := evaluate.New(a.Desired.On(c.ID), a.Desired.Select(scope),
-			evaluate.Options{Now: a.clusters[i].Description.TakenAt, Predict: a.options.Predict,
-				Masked: a.clusters[i].Description.Unmasked != nil})
-		observed, err := a.clusters[i].Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
+			evaluate.Options{Now: a.clusters[i].Reader.Description.TakenAt, Predict: a.options.Predict,
+				Masked: a.clusters[i].Reader.Description.Unmasked != nil})
+		observed, err := a.clusters[i].Reader.Live(ctx, e, collect.LiveOptions{Whole: a.Scope.Whole()})
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (a *Audit) Again(ctx context.Context, scope []object.DeploymentID) ([]*eval
 func (a *Audit) Sources() map[object.ClusterID]source.Source {
 	out := map[object.ClusterID]source.Source{}
 	for i, c := range a.Desired.Clusters {
-		out[c.ID] = a.clusters[i].Source
+		out[c.ID] = a.clusters[i].Reader.Source
 	}
 	return out
 }

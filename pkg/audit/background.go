@@ -75,11 +75,11 @@ func (b *background) stop() {
 func (r *Reading) management(ctx context.Context, b *background) {
 	f := r.Management
 	b.start(func() (func(*rest), error) {
-		agents, gaps, err := r.AgentConfig(ctx, f)
+		agents, gaps, err := r.Reader.AgentConfig(ctx, f)
 		return func(x *rest) { x.fleet.Agents, x.gaps = agents, append(x.gaps, gaps...) }, err
 	})
 	b.start(func() (func(*rest), error) {
-		labels, cover, err := r.NamespaceLabels(ctx, f)
+		labels, cover, err := r.Reader.NamespaceLabels(ctx, f)
 		return func(x *rest) {
 			x.fleet.NamespaceLabels, x.fleet.Coverage[state.Namespace] = labels, cover
 			x.gaps = append(x.gaps, collect.MappingGaps(&x.fleet, r.within)...)
@@ -88,14 +88,14 @@ func (r *Reading) management(ctx context.Context, b *background) {
 	o := r.options // find changes the scope while the reads run
 	if o.statuses() {
 		b.start(func() (func(*rest), error) {
-			values, gaps, err := r.Values(ctx, f, o.Scope.Namespace)
+			values, gaps, err := r.Reader.Values(ctx, f, o.Scope.Namespace)
 			return func(x *rest) { x.fleet.Values, x.gaps = values, append(x.gaps, gaps...) }, err
 		})
 	}
 	b.start(func() (func(*rest), error) { return r.contents(ctx, f) })
 	if o.statuses() && o.Scope.Whole() {
 		b.start(func() (func(*rest), error) { // only such an audit reports those of clusters that are gone
-			found, gaps, err := r.ClusterNamespaces(ctx, f)
+			found, gaps, err := r.Reader.ClusterNamespaces(ctx, f)
 			return func(x *rest) { x.fleet.ClusterNamespacesFound, x.gaps = found, append(x.gaps, gaps...) }, err
 		})
 	}
@@ -106,7 +106,7 @@ func (r *Reading) contents(ctx context.Context, f *state.Fleet) (add func(*rest)
 	if r.options.predictsOnly() {
 		return func(*rest) {}, nil
 	}
-	contents, err := r.ContentNames(ctx, f)
+	contents, err := r.Reader.ContentNames(ctx, f)
 	return func(x *rest) {
 		x.fleet.Contents = contents
 		why, all := contents.Coverage.Of("")
@@ -126,7 +126,7 @@ func (r *Reading) namespaces(ctx context.Context, b *background) {
 			continue
 		}
 		b.start(func() (func(*rest), error) {
-			found, f, err := r.Clusters[i].Namespaces(ctx, stated)
+			found, f, err := r.Clusters[i].Reader.Namespaces(ctx, stated)
 			return func(x *rest) {
 				x.namespaces[c.ID] = found
 				if found == nil {
@@ -145,7 +145,7 @@ func (r *Reading) hide(b *background) {
 	secrets := r.secrets
 	r.secrets = nil
 	b.start(func() (func(*rest), error) {
-		r.Secrets.AddRaw(secrets)
+		r.Reader.Secrets.AddRaw(secrets)
 		return func(*rest) {}, nil
 	})
 }
@@ -157,7 +157,7 @@ func (r *Reading) copies(ctx context.Context, deployments []*evaluate.BundleDepl
 		return nil, nil, nil
 	}
 	out := evaluate.Copies(deployments)
-	unread, err := r.Copies(ctx, out, func(c *evaluate.Copy) *collect.Reader {
+	unread, err := r.Reader.Copies(ctx, out, func(c *evaluate.Copy) *collect.Reader {
 		return r.Clusters[r.Directory.IndexOf(&c.Deployment.Deployment)].Reader
 	})
 	return out, unread, err
@@ -171,6 +171,6 @@ func (r *Reading) removals(ctx context.Context) ([]*desired.Removal, error) {
 	found := desired.Removals(r.Directory, r.States)
 	return found, Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
 		elsewhere := func(x *desired.Removal) bool { return x.ClusterID != r.Directory.Clusters[i].ID }
-		return r.Clusters[i].CountCustomResources(ctx, slices.DeleteFunc(slices.Clone(found), elsewhere))
+		return r.Clusters[i].Reader.CountCustomResources(ctx, slices.DeleteFunc(slices.Clone(found), elsewhere))
 	})
 }

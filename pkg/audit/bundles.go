@@ -36,7 +36,7 @@ func (r *Reading) render(ctx context.Context) ([]object.DeploymentID, []*desired
 		return scope, nil, nil
 	}
 	renderer := cmp.Or[collect.Renderer](r.options.Renderer, collect.InProcess{})
-	renderings, err := r.Render(ctx, renderer, bundles)
+	renderings, err := r.Reader.Render(ctx, renderer, bundles)
 	return scope, renderings, err
 }
 

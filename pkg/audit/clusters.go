@@ -26,7 +26,7 @@ const maxClusters = 8
 
 // ReadCluster is a cluster while it is read. The first one is the source itself, which has no name.
 type ReadCluster struct {
-	*collect.Reader
+	Reader *collect.Reader
 	Name     string
 	Commands remedy.Commands
 }
@@ -54,7 +54,7 @@ func (c ReadCluster) server(o Options) collect.Server {
 	if c.Name == "" {
 		return o.Server
 	}
-	server, _ := c.Source.(collect.Server)
+	server, _ := c.Reader.Source.(collect.Server)
 	return server
 }
 

@@ -21,7 +21,7 @@ import (
 // one of the desired objects, no upgrade explains the result. Neither does a revision that Fleet's agent did not make:
 // that one is over. A snapshot without a manifest may lack records.
 func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
-	if c.Description.Partial() {
+	if c.Reader.Description.Partial() {
 		return nil
 	}
 	newest := on.State.Latest
@@ -44,8 +44,8 @@ func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster,
 		asked[d.ID()] = settle.Newest(on.ID, rec.Name, status)
 		all = append(all, asked[d.ID()]...)
 	}
-	if c.Description.Origin == source.OriginCluster {
-		answers, err := settle.Ask(ctx, c.Source, all)
+	if c.Reader.Description.Origin == source.OriginCluster {
+		answers, err := settle.Ask(ctx, c.Reader.Source, all)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *Standing) evaluate(ctx context.Context, b *background, before *Standing
 	}
 	s.rest = rest
 	r.Gaps = slices.Concat(r.Gaps, rest.gaps, r.stateGaps(placed(s.scope)))
-	return r.Controllers(ctx, &rest.fleet)
+	return r.Reader.Controllers(ctx, &rest.fleet)
 }
 
 // result returns the present result.
@@ -100,12 +100,12 @@ func (s *Standing) result(ctx context.Context) (*evaluate.Result, error) {
 	out := evaluate.Result{Desired: desired, Namespaces: s.rest.namespaces,
 		Deployments: deployments, Copies: copies, Scope: o.Scope,
 		Whole: o.Scope.Whole() && o.Files == nil, StatusOnly: o.StatusOnly,
-		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Described(),
-		Gaps: slices.Clip(r.Gaps), Notes: slices.Concat(r.Description.Notes, r.notes, r.Desired.Notes)}
+		FromRelease: o.Desired == "" || o.Desired == DesiredRelease, Source: r.Reader.Described(),
+		Gaps: slices.Clip(r.Gaps), Notes: slices.Concat(r.Reader.Description.Notes, r.notes, r.Desired.Notes)}
 	for i, c := range r.Desired.Clusters {
 		out.Notes = append(out.Notes, c.Notes...)
 		if i > 0 {
-			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description,
+			source := evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Reader.Description,
 				ClusterID: c.ID}
 			out.Clusters = append(out.Clusters, source)
 		}
@@ -150,12 +150,12 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.B
 	before *Standing) (standingCluster, error) {
 	o, c := r.options, r.Clusters[i]
 	if o.Predict {
-		if err := c.Accounts(ctx, scope); err != nil {
+		if err := c.Reader.Accounts(ctx, scope); err != nil {
 			return standingCluster{}, err
 		}
 	}
-	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i].ID), scope, evaluate.Options{Now: c.Description.TakenAt,
-		Predict: o.Predict, Masked: c.Description.Unmasked != nil, Memory: o.Memory.objects()})
+	e := evaluate.New(r.Desired.On(r.Desired.Clusters[i].ID), scope, evaluate.Options{Now: c.Reader.Description.TakenAt,
+		Predict: o.Predict, Masked: c.Reader.Description.Unmasked != nil, Memory: o.Memory.objects()})
 	drop := !o.Predict && !o.KeepManifests
 	x, err := r.live(ctx, c, e, before)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.B
 		if o.Predict {
 			questions = evaluate.Trials(x.Deployments())
 		}
-		answers, err := c.Ask(ctx, e, server, o.ServerCheck, questions)
+		answers, err := c.Reader.Ask(ctx, e, server, o.ServerCheck, questions)
 		if err != nil {
 			return standingCluster{}, err
 		}
@@ -184,15 +184,15 @@ func (r *Reading) evaluateCluster(ctx context.Context, i int, scope []*desired.B
 
 // live reads the live objects of a cluster and evaluates them. With an earlier evaluation, it reads those of the bundle
 // deployments that changed.
-func (r *Reading) live(ctx context.Context, c ReadCluster, e *evaluate.Evaluator, before *Standing) (*evaluate.Evaluation,
-	error) {
+func (r *Reading) live(ctx context.Context, c ReadCluster, e *evaluate.Evaluator,
+	before *Standing) (*evaluate.Evaluation, error) {
 	if before != nil {
 		return before.resume(ctx, c, e)
 	}
 	o := r.options
 	drop := !o.Predict && !o.KeepManifests && o.ServerCheck != collect.CheckAlways
-	observed, err := c.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(), Search: len(r.Desired.Deployments) > 0,
-		Drop: drop, Small: o.Memory != nil})
+	observed, err := c.Reader.Live(ctx, e, collect.LiveOptions{Whole: o.Scope.Whole(),
+		Search: len(r.Desired.Deployments) > 0, Drop: drop, Small: o.Memory != nil})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 	}
 	if !o.Predict && !o.KeepManifests {
 		if err := Each(ctx, s.reading.Clusters[:len(s.clusters)], func(ctx context.Context, i int) error {
-			return s.reading.Clusters[i].Obstacles(ctx, s.clusters[i].evaluated.Deployments)
+			return s.reading.Clusters[i].Reader.Obstacles(ctx, s.clusters[i].evaluated.Deployments)
 		}); err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func Run(ctx context.Context, src source.Source, o Options) (*Audit, error) {
 		return out, nil // what the user names exists, and has none
 	}
 	_, err = r.options.Scope.Pick(r.Directory) // an empty report is no clean one
-	return out, collect.OrUnread(err, r.Description)
+	return out, collect.OrUnread(err, r.Reader.Description)
 }
 
 // finish turns the evaluation into a result with findings. hold selects those that are certain; nil selects all.
@@ -54,8 +54,8 @@ func (s *Standing) finish(ctx context.Context, hold func([]check.Finding) []chec
 		return nil, err
 	}
 	r := s.reading
-	out := &Audit{Result: result, Kinds: r.Kinds, Secrets: r.Secrets, Found: s.found, options: r.options,
-		clusters: r.Clusters, facts: facts.New(result, &r.Secrets.Quotations)}
+	out := &Audit{Result: result, Kinds: r.Reader.Kinds, Secrets: r.Reader.Secrets, Found: s.found, options: r.options,
+		clusters: r.Clusters, facts: facts.New(result, &r.Reader.Secrets.Quotations)}
 	out.Findings = check.Run(out.Input())
 	if err := out.settle(ctx); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Standing) finish(ctx context.Context, hold func([]check.Finding) []chec
 	}
 	lost := missing(out.Deployments, out.Findings)
 	err = Each(ctx, out.clusters, func(ctx context.Context, i int) error {
-		return vanished(ctx, out.clusters[i].Source, lost[object.ClusterID(out.clusters[i].Name)])
+		return vanished(ctx, out.clusters[i].Reader.Source, lost[object.ClusterID(out.clusters[i].Name)])
 	})
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *Standing) finish(ctx context.Context, hold func([]check.Finding) []chec
 // settle asks the questions of the findings, and drops the findings that the answers contradict. A snapshot cannot be
 // read again. Nobody waits for the findings of predictions.
 func (a *Audit) settle(ctx context.Context) error {
-	if a.clusters[0].Description.Origin != source.OriginCluster {
+	if a.clusters[0].Reader.Description.Origin != source.OriginCluster {
 		return nil
 	}
 	waits := !a.options.Predict && a.options.Files == nil
@@ -126,7 +126,7 @@ func (a *Audit) ask(ctx context.Context, selected func(check.Finding) bool) erro
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(questions)) {
 		i := slices.IndexFunc(a.clusters, func(c ReadCluster) bool { return object.ClusterID(c.Name) == cluster })
-		answers, err := settle.Ask(ctx, a.clusters[i].Source, questions[cluster])
+		answers, err := settle.Ask(ctx, a.clusters[i].Reader.Source, questions[cluster])
 		if err != nil {
 			return err
 		}
@@ -197,9 +197,9 @@ func deletions(book *journal.Book, f *check.Finding) []string {
 func (s *Standing) Audit(ctx context.Context, now time.Time, hold func([]check.Finding) []check.Finding) (*Audit,
 	error) {
 	s.drop()
-	s.reading.Description.TakenAt = now
+	s.reading.Reader.Description.TakenAt = now
 	for i := range s.clusters {
-		s.reading.Clusters[i].Description.TakenAt = now
+		s.reading.Clusters[i].Reader.Description.TakenAt = now
 		if s.changed {
 			var err error
 			if s.clusters[i].evaluated, err = s.reading.confirmed(ctx, i, s.clusters[i].current); err != nil {

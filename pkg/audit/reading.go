@@ -40,7 +40,7 @@ func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
 			c.Reader, err = r.open(ctx, all[i])
 		}
 		if err == nil {
-			states[i], gaps[i], err = c.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name,
+			states[i], gaps[i], err = c.Reader.Cluster(ctx, f, collect.ClusterOptions{Name: c.Name,
 				NoRecords: r.options.StatusOnly, OtherReleases: r.options.Predict})
 		}
 		if err == nil || i == 0 || ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (r *Reading) readClusters(ctx context.Context, f *state.Fleet) error {
 		if states[i] != nil {
 			r.Clusters, r.States = append(r.Clusters, c), append(r.States, states[i])
 			if i > 0 {
-				gaps[i] = append(gaps[i], c.Description.Gaps...)
+				gaps[i] = append(gaps[i], c.Reader.Description.Gaps...)
 			}
 		}
 		r.Gaps = append(r.Gaps, c.Named(gaps[i])...)
@@ -71,7 +71,7 @@ func (r *Reading) open(ctx context.Context, c Cluster) (*collect.Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	return collect.Open(ctx, src, r.Secrets, nil)
+	return collect.Open(ctx, src, r.Reader.Secrets, nil)
 }
 
 // dropRepeated drops a cluster that is the same as an earlier one. Its objects would be reported twice, and the
@@ -127,7 +127,7 @@ func described(cluster string) string {
 // Reading is the data that was read, and the desired state that follows from it.
 type Reading struct {
 	// Reader reads Fleet's own objects. Clusters read the clusters of the Directory, in its order.
-	*collect.Reader
+	Reader *collect.Reader
 	Clusters   []ReadCluster
 	Management *state.Fleet
 	// States are those of the clusters, with their release records.
@@ -167,15 +167,15 @@ func readFleet(ctx context.Context, src source.Source, o Options, before collect
 	if r.Reader, err = collect.Open(ctx, src, &secret.Values{}, o.Progress); err != nil {
 		return nil, err
 	}
-	r.Before = before
+	r.Reader.Before = before
 	if before.Secrets != nil {
-		r.Secrets = before.Secrets
+		r.Reader.Secrets = before.Secrets
 	}
-	f, gaps, err := r.Fleet(ctx, o.Scope.Namespace)
+	f, gaps, err := r.Reader.Fleet(ctx, o.Scope.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	r.Gaps = slices.Concat(r.Description.Gaps, gaps)
+	r.Gaps = slices.Concat(r.Reader.Description.Gaps, gaps)
 	r.Management = f
 	return r, nil
 }
@@ -221,7 +221,7 @@ func (r *Reading) SettleDisputes(ctx context.Context) error {
 	all := map[directory.DisputeKey]directory.Carriers{}
 	var mu sync.Mutex // guards all
 	if err := Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
-		carriers, err := r.Clusters[i].Carriers(ctx, r.Directory, r.States[i])
+		carriers, err := r.Clusters[i].Reader.Carriers(ctx, r.Directory, r.States[i])
 		mu.Lock()
 		defer mu.Unlock()
 		maps.Copy(all, carriers)

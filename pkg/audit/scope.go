@@ -23,13 +23,13 @@ func (r *Reading) Found() error {
 	if len(d.Deployments) > 0 || d.Any() || slices.ContainsFunc(d.Clusters, leftovers) {
 		return nil
 	}
-	where := collect.PlaceText(r.Description)
+	where := collect.PlaceText(r.Reader.Description)
 	unread := slices.Concat(r.Gaps, r.stateGaps(nil))
-	_, _, served := r.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
+	_, _, served := r.Reader.Kinds.Lookup(v1alpha1.Kind(state.BundleDeployment))
 	switch {
 	case len(unread) > 0:
 		return collect.NothingRead(where, unread[0])
-	case served && !r.Description.Partial():
+	case served && !r.Reader.Description.Partial():
 		return nil // Fleet is installed and deploys nothing: the report is empty
 	}
 	return fmt.Errorf("%w: %s has neither BundleDeployments nor Helm releases of a Fleet agent", collect.ErrNoFleet,
@@ -84,7 +84,7 @@ func (r *Reading) picked() ([]*directory.Deployment, error) {
 		pick = evaluate.Scope.PickAny
 	}
 	picked, err := pick(r.options.Scope, r.Directory)
-	return picked, collect.OrUnread(err, r.Description)
+	return picked, collect.OrUnread(err, r.Reader.Description)
 }
 
 // find finds what the names of the options stand for, adds that to the targets, and returns the bundle deployments in
@@ -96,12 +96,12 @@ func (r *Reading) find(scope []object.DeploymentID) ([]*evaluate.Found, []object
 	var all []*evaluate.Found
 	targets := slices.Clone(r.options.Scope.Targets)
 	for _, n := range r.options.Names {
-		found, err := evaluate.Find(r.Desired, n, r.Kinds)
+		found, err := evaluate.Find(r.Desired, n, r.Reader.Kinds)
 		if _, ambiguous := errors.AsType[*evaluate.AmbiguousError](err); ambiguous {
 			return nil, nil, err
 		}
 		if err != nil {
-			return nil, nil, collect.OrUnread(err, r.Description)
+			return nil, nil, collect.OrUnread(err, r.Reader.Description)
 		}
 		all, targets = append(all, found), append(targets, found.Targets...)
 		r.notes = append(r.notes, found.String())

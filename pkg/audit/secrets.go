@@ -62,7 +62,7 @@ func (a *Audit) searchSecrets(ctx context.Context, quotes *secret.Quotes) ([]sou
 	var mu sync.Mutex // guards gaps
 	err := Each(ctx, a.clusters, func(ctx context.Context, i int) error {
 		c := a.clusters[i]
-		cover, err := c.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: quotes, Except: public,
+		cover, err := c.Reader.QuotedSecrets(ctx, collect.QuotedOptions{Quotes: quotes, Except: public,
 			Memory:     a.options.Memory.secrets(),
 			HelmValues: valuesSecrets(a.Desired.Deployments, a.Desired.Clusters[i].ID),
 			Namespaces: slices.Sorted(maps.Keys(namespaces))})

@@ -54,7 +54,7 @@ func (s *Standing) read() collect.Before {
 	if s == nil {
 		return collect.Before{}
 	}
-	return collect.Before{Fleet: s.reading.Management, Records: s.records, Secrets: s.reading.Secrets}
+	return collect.Before{Fleet: s.reading.Management, Records: s.records, Secrets: s.reading.Reader.Secrets}
 }
 
 // desired is the desired state; nil without a Standing.
@@ -103,7 +103,7 @@ func (r *Reading) readWhole(ctx context.Context, releases map[string]bool) error
 		if !rec.Brief || !releases[name.Release()] {
 			continue
 		}
-		whole, err := r.Record(ctx, name)
+		whole, err := r.Reader.Record(ctx, name)
 		switch {
 		case err != nil:
 			return err
@@ -137,7 +137,7 @@ func (s *Standing) resume(ctx context.Context, c ReadCluster, e *evaluate.Evalua
 			return nil, errMore // other objects of the kind were read than are needed now
 		}
 	}
-	observed, err := c.LiveOnly(ctx, e, objects)
+	observed, err := c.Reader.LiveOnly(ctx, e, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 		return false, err
 	}
 	secret, err := x.Change(kind, key, live, now)
-	s.reading.Secrets.AddSecret(secret)
+	s.reading.Reader.Secrets.AddSecret(secret)
 	return err == nil && !s.needsAutoscalers(x), nil
 }
 
@@ -211,7 +211,7 @@ func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
 		if o.Raw != nil || d.Problem != "" {
 			continue
 		}
-		rec, err := s.reading.Record(ctx, d.Release)
+		rec, err := s.reading.Reader.Record(ctx, d.Release)
 		if err != nil {
 			return false, err
 		}
@@ -246,7 +246,7 @@ func (s *Standing) Owner(key object.Key) string {
 }
 
 func (s *Standing) needsAutoscalers(x *evaluate.Evaluation) bool {
-	_, served := s.reading.Kinds.Preferred(evaluate.AutoscalerKind)
+	_, served := s.reading.Reader.Kinds.Preferred(evaluate.AutoscalerKind)
 	return served && x.NeedsAutoscalers()
 }
 

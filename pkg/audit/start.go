@@ -56,7 +56,7 @@ func start(ctx context.Context, src source.Source, o Options, keep bool, before 
 	if keep {
 		out.records = r.States[0].InBrief()
 	}
-	r.States, r.Before = nil, collect.Before{} // release the objects of every revision
+	r.States, r.Reader.Before = nil, collect.Before{} // release the objects of every revision
 	r.hide(b)
 	err = out.evaluate(ctx, b, before)
 	return out, err
@@ -81,7 +81,7 @@ func (s *Standing) Renew(ctx context.Context) (*Standing, error) {
 		return nil, nil
 	}
 	s.drop()
-	out, err := start(ctx, r.Source, r.options, true, s)
+	out, err := start(ctx, r.Reader.Source, r.options, true, s)
 	if errors.Is(err, errMore) {
 		return nil, nil
 	}

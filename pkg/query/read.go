@@ -51,8 +51,8 @@ func Impact(ctx context.Context, src source.Source, o audit.Options, names []sou
 	if err != nil {
 		return nil, err
 	}
-	out := &report.Impact{Head: report.NewHead(report.KindImpact, o.Version, r.Description, r.Directory),
-		Gaps: report.Gaps(r.Gaps), Notes: r.Description.Notes}
+	out := &report.Impact{Head: report.NewHead(report.KindImpact, o.Version, r.Reader.Description, r.Directory),
+		Gaps: report.Gaps(r.Gaps), Notes: r.Reader.Description.Notes}
 	out.Source.Clusters = report.ClusterSources(moreClusters(r), r.Desired.Directory)
 	targeting := r.Desired.Targeting()
 	for _, t := range targets {
@@ -86,7 +86,7 @@ func noDeletion(r *audit.Reading, n source.Named, kind string) error {
 		return fmt.Errorf("%s could not be read: %s: %s", n, unread.Reason, unread.Detail)
 	}
 	target := evaluate.Target{Kind: strings.ToLower(kind), Name: n.Name}
-	return collect.OrUnread(evaluate.NotFound(r.Directory, target, n.Namespace), r.Description)
+	return collect.OrUnread(evaluate.NotFound(r.Directory, target, n.Namespace), r.Reader.Description)
 }
 
 // unreadOf says which objects of Fleet could not be read that may be deleted with a target; empty if there are none.
@@ -144,7 +144,7 @@ func affected(ctx context.Context, r *audit.Reading, targets []*Deleted,
 		if len(uninstalls[on])+len(others[on]) == 0 {
 			return nil
 		}
-		a, unread, err := r.Clusters[i].Affected(ctx, uninstalls[on], others[on])
+		a, unread, err := r.Clusters[i].Reader.Affected(ctx, uninstalls[on], others[on])
 		mu.Lock()
 		defer mu.Unlock()
 		out[on], r.Gaps = a, append(r.Gaps, r.Clusters[i].Named(unread)...)
@@ -166,7 +166,7 @@ func reported(ctx context.Context, r *audit.Reading, targets []*Deleted,
 			}
 		}
 	}
-	return r.Reported(ctx, wanted, slices.Sorted(maps.Keys(namespaces)))
+	return r.Reader.Reported(ctx, wanted, slices.Sorted(maps.Keys(namespaces)))
 }
 
 // moreClusters returns the clusters that were read in addition to the source.
@@ -174,7 +174,7 @@ func moreClusters(r *audit.Reading) []evaluate.ClusterSource {
 	var out []evaluate.ClusterSource
 	for i, c := range r.Desired.Clusters {
 		if i > 0 {
-			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Description,
+			out = append(out, evaluate.ClusterSource{Name: r.Clusters[i].Name, Source: r.Clusters[i].Reader.Description,
 				ClusterID: c.ID})
 		}
 	}
@@ -199,7 +199,7 @@ func Owners(ctx context.Context, src source.Source, o audit.Options, names []sou
 		return nil, err
 	}
 	r.Resolve(nil, nil)
-	out := &report.Ownership{Head: report.NewHead(report.KindOwnership, o.Version, r.Description, r.Directory),
+	out := &report.Ownership{Head: report.NewHead(report.KindOwnership, o.Version, r.Reader.Description, r.Directory),
 		Gaps: report.Gaps(r.Gaps)}
 	var missing []error
 	for _, n := range names {
@@ -228,7 +228,7 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 	var unread []source.Failure
 	served := false
 	for i, c := range r.Desired.Clusters {
-		for _, k := range r.Clusters[i].Kinds.All() {
+		for _, k := range r.Clusters[i].Reader.Kinds.All() {
 			if !k.Called(n.Kind) {
 				continue
 			}
@@ -237,7 +237,7 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 			if n.Namespace != "" && k.Namespaced {
 				q.Namespaces = []string{n.Namespace}
 			}
-			cover, err := r.Clusters[i].Source.List(ctx, q, func(o source.Object) error {
+			cover, err := r.Clusters[i].Reader.Source.List(ctx, q, func(o source.Object) error {
 				m, err := o.ReadMeta()
 				if err != nil {
 					return fmt.Errorf("decoding the metadata of %s: it is not valid", n)
@@ -256,11 +256,11 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 	case len(out) > 0:
 		return out, nil
 	case !served:
-		return nil, collect.OrUnread(r.unknownKind(n), r.Description)
+		return nil, collect.OrUnread(r.unknownKind(n), r.Reader.Description)
 	case len(unread) > 0:
 		return nil, fmt.Errorf("%s could not be read: %s: %s", n, unread[0].Reason, unread[0].Detail)
 	}
-	return nil, collect.OrUnread(r.unknownName(n), r.Description)
+	return nil, collect.OrUnread(r.unknownName(n), r.Reader.Description)
 }
 
 func (r *owners) ownedObject(c desired.OnCluster, m *object.Meta, o source.Object) report.OwnedObject {
@@ -312,9 +312,9 @@ func ownerOf(d *desired.BundleDeployment) *report.BundleOwner {
 // unknownKind returns the error that no cluster serves the kind of a name.
 func (r *owners) unknownKind(n source.Named) error {
 	e := &source.NotFoundError{What: n.String(), Word: n.Kind, After: strings.TrimPrefix(n.String(), n.Kind),
-		Kind: true, Snapshot: r.Description.Origin == source.OriginSnapshot}
+		Kind: true, Snapshot: r.Reader.Description.Origin == source.OriginSnapshot}
 	for _, c := range r.Clusters {
-		for _, k := range c.Kinds.All() {
+		for _, k := range c.Reader.Kinds.All() {
 			e.Known = append(e.Known, strings.ToLower(k.Kind))
 		}
 	}
@@ -329,12 +329,12 @@ func (r *owners) unknownName(n source.Named) error {
 	for _, d := range r.Desired.Deployments {
 		for _, o := range d.Desired {
 			desired = append(desired, o.Ref)
-			if n.Is(o.Ref, r.Kinds) {
+			if n.Is(o.Ref, r.Reader.Kinds) {
 				desiredBy = append(desiredBy, d.Key())
 			}
 		}
 	}
-	e := source.NotFound(n, desired, r.Kinds)
+	e := source.NotFound(n, desired, r.Reader.Kinds)
 	e.DesiredBy = slices.Compact(desiredBy)
 	return e
 }

@@ -142,7 +142,7 @@ func deployedKinds(ctx context.Context, src source.Source) ([]source.Kind, error
 		maps.Copy(kinds, desired)
 	}
 	var out []source.Kind
-	for _, k := range r.Kinds.All() {
+	for _, k := range r.Reader.Kinds.All() {
 		if kinds[k.GroupKind()] {
 			out = append(out, k)
 			delete(kinds, k.GroupKind()) // one version of it is enough
