@@ -26,7 +26,7 @@ const maxClusters = 8
 
 // ReadCluster is a cluster while it is read. The first one is the source itself, which has no name.
 type ReadCluster struct {
-	Reader *collect.Reader
+	Reader   *collect.Reader
 	Name     string
 	Commands remedy.Commands
 }

@@ -127,7 +127,7 @@ func described(cluster string) string {
 // Reading is the data that was read, and the desired state that follows from it.
 type Reading struct {
 	// Reader reads Fleet's own objects. Clusters read the clusters of the Directory, in its order.
-	Reader *collect.Reader
+	Reader     *collect.Reader
 	Clusters   []ReadCluster
 	Management *state.Fleet
 	// States are those of the clusters, with their release records.
