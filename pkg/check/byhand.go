@@ -27,8 +27,9 @@ type refusal struct {
 	fix func(in *Input, d *evaluate.BundleDeployment, groups []string) remedy.Remedy
 }
 
-// objectName is the name of an object in a message. It has no other characters than names of Kubernetes.
-const objectName = `([a-z0-9][a-z0-9.-]{0,252})`
+// objectName is the name of an object in a message. It has no other characters than names of Kubernetes. Its length
+// is not limited, because a bound needs 0.8 MiB at each start.
+const objectName = `([a-z0-9][a-z0-9.-]*)`
 
 // fixes are the kinds of errors, the most special one first. What a template reports comes before all of them: the
 // author of a chart chooses its words, which must not lead to another step.
