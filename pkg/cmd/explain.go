@@ -238,7 +238,11 @@ func Topics() []report.Topic {
 			URL: preflight.URL(r.Name)})
 	}
 	for _, r := range ownership.TruthTable {
-		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation),
+		plain := r.Situation.Row()
+		if plain == string(r.Situation) {
+			plain = ""
+		}
+		out = append(out, report.Topic{Kind: report.TopicSituation, Name: string(r.Situation), Title: plain,
 			What: "the object has " + r.Description, Remedy: answers(r),
 			URL: check.Pages + "verbs/adopt.md#what-is-taken"})
 	}

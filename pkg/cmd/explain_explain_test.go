@@ -146,6 +146,7 @@ func TestFind(t *testing.T) {
 		"lag":         {"Cause Lag"},
 		"Forbidden":   {"Reason Forbidden"},
 		"NoMark":      {"Situation NoMark"},
+		"NoMetadata":  {"Situation NoMark"},
 		"contested":   {"Finding FD103", "Rule Contested", "Situation Contested"},
 		"AgentSilent": {"Step AgentSilent"},
 		"FD999":       nil,

@@ -44,6 +44,17 @@ const (
 	Differs         Situation = "Differs"
 )
 
+// Row is the plain name of the situation. Two situations have an older value in documents.
+func (s Situation) Row() string {
+	switch s {
+	case NoMetadata:
+		return "NoMetadata"
+	case ExistingRelease:
+		return "ExistingRelease"
+	}
+	return string(s)
+}
+
 // Answer is the answer of a policy to a situation.
 type Answer string
 

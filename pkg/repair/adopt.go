@@ -88,7 +88,7 @@ func planned(d *evaluate.BundleDeployment, x *evaluate.Object, owners ownership.
 	situation, err := owners.Decide(o.Policy, o.TakeFrom)
 	out := newItem(d, x, remedy.StepAdopt)
 	out.Unchanged, out.Before, out.After = o.Policy == ownership.IfNoDiff, x.Metadata, d.Ownership
-	out.Reason, out.Situation, out.Owner = x.Reason, string(situation), x.Owner
+	out.Reason, out.PolicyRow, out.Situation, out.Owner = x.Reason, situation.Row(), string(situation), x.Owner
 	out.Changes = changes(x.Metadata, d.Ownership)
 	out.Effects, out.Overwrites = effects(d, x, owners.Owners), x.Differences
 	out.refuse(slices.Concat(d.NeverAdopted(x), d.Uncertain(), refusals(err, differs))...)

@@ -99,8 +99,10 @@ type RepairedObject struct {
 	// BundleDeployment is "namespace/name" of the one that desires the object, Release that of its release.
 	BundleDeployment string `json:"bundleDeployment,omitempty" text:"name"`
 	Release          string `json:"release,omitempty" text:"name"`
-	// Reason is the reason of the state Unowned; Situation is the row of the policy table that applied.
+	// Reason is the reason of the state Unowned. PolicyRow is the row of the policy table that applied; Situation is
+	// the same, with the older names NoMark and LivingRelease of NoMetadata and ExistingRelease.
 	Reason    string `json:"reason,omitempty" text:"keep"`
+	PolicyRow string `json:"policyRow,omitempty" text:"keep"`
 	Situation string `json:"situation,omitempty" text:"keep"`
 	// Owner is the present owner.
 	Owner  *Owner `json:"owner,omitempty"`

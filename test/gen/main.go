@@ -213,7 +213,11 @@ func truthTable(b *bytes.Buffer) {
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(ownership.Policies)) + "\n")
 	for _, r := range ownership.TruthTable {
-		fmt.Fprintf(b, "| %s (`%s`) |", r.Description, r.Situation)
+		name := "`" + r.Situation.Row() + "`"
+		if older := string(r.Situation); older != r.Situation.Row() {
+			name += ", in `situation`: `" + older + "`"
+		}
+		fmt.Fprintf(b, "| %s (%s) |", r.Description, name)
 		for _, p := range ownership.Policies {
 			fmt.Fprintf(b, " %s |", r.Answers[p])
 		}
