@@ -5,9 +5,11 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -66,14 +68,17 @@ func start(ctx context.Context, src source.Source, o Options, keep bool, before 
 // shown are only added to.
 const maxRenewals = 1000
 
-// Renews reports whether Renew reads again what a query selects: Fleet's objects and release records.
+// renewed are the Secrets that Renew reads again.
+var renewed = []string{"type=" + release.SecretType, "type=" + values.BundleType, "type=" + values.DeploymentType}
+
+// Renews reports whether Renew reads again what a query selects: Fleet's objects, release records and values Secrets.
 func (s *Standing) Renews(q source.Query) bool {
-	records := q.Kind.Kind == "Secret" && q.Kind.Group == "" && q.FieldSelector == "type="+release.SecretType
-	return records || q.Kind.Group == v1alpha1.GroupVersion.Group
+	secrets := q.Kind.Kind == "Secret" && q.Kind.Group == "" && slices.Contains(renewed, q.FieldSelector)
+	return secrets || q.Kind.Group == v1alpha1.GroupVersion.Group
 }
 
-// Renew reads Fleet's objects and the release records again, and evaluates the bundle deployments again of which they
-// changed. It returns nil if more changed: everything must be evaluated again then. s must not be used any more.
+// Renew reads these again, and evaluates the bundle deployments again of which they changed. It returns nil if more
+// changed: everything must be evaluated again then. s must not be used any more.
 func (s *Standing) Renew(ctx context.Context) (*Standing, error) {
 	r := s.reading
 	renewable := len(s.clusters) == 1 && r.options.Memory != nil && r.options.Server == nil
