@@ -47,8 +47,8 @@ func (r references) problem(name string) string {
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: files need each other. Move declarations, so that files depend on each other in one direction:",
-		name)
+	fmt.Fprintf(&out, "%s: files need each other. Move declarations, so that files depend on each other in one "+
+		"direction:", name)
 	for _, c := range cycles {
 		for _, from := range c {
 			for _, to := range c {

@@ -62,7 +62,8 @@ func BenchmarkRenew(b *testing.B) {
 				}
 				used += processorTime(b) - before
 				r := found.Unmerged()
-				if c := r.Summary.Counts; c.Ready != releases*perRelease+size || c.Desired != c.Ready || len(r.Findings) > 0 {
+				c := r.Summary.Counts
+				if c.Ready != releases*perRelease+size || c.Desired != c.Ready || len(r.Findings) > 0 {
 					b.Fatalf("%d of %d objects are ready, findings %v", c.Ready, c.Desired, r.Findings)
 				}
 			}
@@ -145,7 +146,8 @@ func (m *redeployed) deploy(tb testing.TB, name string, objects, revision int) {
 	id := "s-" + name + ":1"
 	m.set(tb, m.fleet("Bundle", localWorkspace, name, nil, fields{"summary": fields{"desiredReady": 1, "ready": 1}}))
 	m.set(tb, m.fleet("BundleDeployment", localNamespace, name, fields{fleet.BundleLabel: name,
-		fleet.BundleNamespaceLabel: localWorkspace, fleet.ClusterLabel: "local", fleet.ClusterNamespaceLabel: localWorkspace},
+		fleet.BundleNamespaceLabel: localWorkspace, fleet.ClusterLabel: "local",
+		fleet.ClusterNamespaceLabel: localWorkspace},
 		fields{"appliedDeploymentID": id, "release": fmt.Sprintf("%s/%s:%d", name, name, revision), "ready": true,
 			"nonModified": true, "display": fields{"state": "Ready"},
 			"resourceCounts": fields{"desiredReady": objects, "ready": objects}}))

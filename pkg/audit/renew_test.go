@@ -61,8 +61,8 @@ func TestRenew(t *testing.T) {
 		"comparePatches": {change: func(m *redeployed) {
 			bd := m.read(t, fleetKind("BundleDeployment"), localNamespace, "b")
 			spec, _ := bd["spec"].(fields)
-			spec["options"] = fields{"diff": fields{"comparePatches": []any{fields{"apiVersion": "v1", "kind": "ConfigMap",
-				"jsonPointers": []any{"/data/level"}}}}}
+			patch := fields{"apiVersion": "v1", "kind": "ConfigMap", "jsonPointers": []any{"/data/level"}}
+			spec["options"] = fields{"diff": fields{"comparePatches": []any{patch}}}
 			m.set(t, bd)
 		}},
 		"a pending revision": {change: func(m *redeployed) {

@@ -187,7 +187,7 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 		if live != nil {
 			var err error
 			if m, err = live.ReadMeta(); err != nil {
-				return false, nil
+				return false, err
 			}
 		}
 		x.ChangeUndesired(key, m)

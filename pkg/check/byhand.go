@@ -141,7 +141,8 @@ func takeFields(d *evaluate.BundleDeployment, words string) (fix remedy.Remedy, 
 		return fix, false
 	}
 	return remedy.Make(remedy.Step{Kind: remedy.StepRestore, Object: *o, Then: true}, fmt.Sprintf(
-			"gives %s the values of the release, which takes the fields that the message names from %q", o.Key(), m[1])),
+			"gives %s the values of the release, which takes the fields that the message names from %q",
+			o.Key(), m[1])),
 		true
 }
 

@@ -46,7 +46,7 @@ var catalogue = []row{
 	{codes.Orphaned, OfCluster, each((*Input).deployments, (*Input).orphaned)},
 	{codes.Abandoned, OfCluster, (*Input).abandoned},
 	{codes.NotReady, OfDeployment, objects(evaluate.NotReady, (*Input).notReady)},
-	{codes.IdMismatch, OfDeployment, objects(anyState, (*Input).idMismatch)},
+	{codes.IDMismatch, OfDeployment, objects(anyState, (*Input).idMismatch)},
 	{codes.CopiedHash, OfCluster, (*Input).copiedHash},
 	{codes.NamespaceMeta, OfDeployment, each((*Input).deployments, (*Input).namespaceMeta)},
 	{codes.ExpiredJob, OfDeployment, objects(evaluate.Missing, (*Input).expiredJob)},

@@ -155,7 +155,8 @@ func TestCommandsAreQuoted(t *testing.T) {
 		d.Orphans = []evaluate.Undesired{{Ref: ref, Metadata: ownership.Metadata{Hash: d.Ownership.Hash}}}
 		in.Result.Undesired = []evaluate.Undesired{{Ref: ref,
 			Metadata: ownership.Metadata{Hash: "other", SetID: "default-gone"}}}
-		in.Result.Desired.Clusters[0].Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{Namespace: "web", Name: name,
+		in.Result.Desired.Clusters[0].Leftovers = []*state.Record{{Record: release.Record{Name: release.Name{
+			Namespace: "web", Name: name,
 			Revision: 1}}}}
 		missingValues(d, in)
 		for _, f := range Run(renew(in)) {

@@ -136,7 +136,7 @@ func (in *Input) reportedNotReady(out *found, d *evaluate.BundleDeployment) {
 		f.Message += in.Facts.SaidOf(&d.Deployment, "Ready")
 		out.report(f, next)
 	}
-	redeploy := in.redeploysListed(out, d, next)
+	redeploy := in.redeploysListed(d, next)
 	for _, o := range listed {
 		f := about(d, o.Ref, "%s", o.Message+o.Said)
 		f.Aspect, f.AsOf = string(o.State), d.BD.Reported().AsOf
@@ -153,7 +153,7 @@ func (in *Input) reportedNotReady(out *found, d *evaluate.BundleDeployment) {
 
 // redeploysListed are the ways to proceed if a cluster that is not read has other objects than its bundle: its agent
 // deploys the bundle again. next is to read the cluster.
-func (in *Input) redeploysListed(out *found, d *evaluate.BundleDeployment, next remedy.Remedy) []remedy.Remedy {
+func (in *Input) redeploysListed(d *evaluate.BundleDeployment, next remedy.Remedy) []remedy.Remedy {
 	notRead := !in.Result.StatusOnly && d.Problem == directory.ClusterNotRead
 	if left, _ := in.Facts.LeftOver(d); left || !notRead || !facts.Applied(d) {
 		return only(next)

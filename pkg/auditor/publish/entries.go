@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package publish writes what others read of the auditor: Events of what changed, a journal of what vanished in
+// ConfigMaps, and the findings as objects of the OpenReports API.
 package publish
 
 import (

@@ -20,7 +20,7 @@ const (
 	Orphaned         = "FD105"
 	Abandoned        = "FD106"
 	NotReady         = "FD107"
-	IdMismatch       = "FD108"
+	IDMismatch       = "FD108"
 	CopiedHash       = "FD109"
 	NamespaceMeta    = "FD110"
 	ExpiredJob       = "FD111"

@@ -231,7 +231,8 @@ func (m *Maker) LogsOfAgent(a evaluate.Agent) Remedy {
 		return Run(m.On(a.ClusterID).Kubectl+InNamespace(namespace)+" describe pods -l "+fleet.AgentPods,
 			"shows the state and the events of the pods of the agent")
 	}
-	return Run(m.On(a.ClusterID).Kubectl+InNamespace(namespace)+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
+	kubectl := m.On(a.ClusterID).Kubectl + InNamespace(namespace)
+	return Run(kubectl+" logs "+strings.ToLower(a.Workload)+"/"+fleet.AgentName,
 		"shows the log of the agent")
 }
 
