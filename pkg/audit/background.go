@@ -169,6 +169,11 @@ func (r *Reading) removals(ctx context.Context) ([]*desired.Removal, error) {
 		return nil, nil
 	}
 	found := desired.Removals(r.Directory, r.States)
+	for _, x := range found {
+		if rec := r.States[0].Records[x.Record.Name]; rec != nil && rec.Brief {
+			return nil, errMore // what is deleted is in its manifest
+		}
+	}
 	return found, Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
 		elsewhere := func(x *desired.Removal) bool { return x.ClusterID != r.Directory.Clusters[i].ID }
 		return r.Clusters[i].Reader.CountCustomResources(ctx, slices.DeleteFunc(slices.Clone(found), elsewhere))

@@ -5,6 +5,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -314,6 +315,27 @@ func recordGaps(desired *directory.Directory, c *directory.Cluster) []source.Gap
 	case len(records.Failures()) > 0 && !c.State.Captured:
 		return source.CoverageGaps("listing release records (Secrets)", records,
 			"the bundle deployments that need these records have no result")
+	}
+	return nil
+}
+
+// errMore means that more changed than single bundle deployments.
+var errMore = errors.New("more changed than single bundle deployments")
+
+// readWhole reads those records of releases whole of which only the brief form is known.
+func (r *Reading) readWhole(ctx context.Context, releases map[string]bool) error {
+	for name, rec := range r.States[0].Records {
+		if !rec.Brief || !releases[name.Release()] {
+			continue
+		}
+		whole, err := r.Reader.Record(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case whole == nil || whole.Version != rec.Version:
+			return errMore // it changed in the meantime
+		}
+		r.States[0].Complete(whole)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ func TestRenew(t *testing.T) {
 	fleetKind := schema.GroupVersion{Group: "fleet.cattle.io", Version: "v1alpha1"}.WithKind
 	changed := func(m *redeployed) { m.deploy(t, "b", 5, 2) }
 	for what, tc := range map[string]struct {
+		before func(m *redeployed)
 		change func(m *redeployed)
 		more   bool
 	}{
@@ -65,6 +66,17 @@ func TestRenew(t *testing.T) {
 			spec["options"] = fields{"diff": fields{"comparePatches": []any{patch}}}
 			m.set(t, bd)
 		}},
+		"beside a removal": {before: func(m *redeployed) {
+			bd := m.read(t, fleetKind("BundleDeployment"), localNamespace, "c")
+			bd["spec"] = fields{"deploymentID": "s-c:2", "options": fields{"defaultNamespace": "elsewhere"}}
+			m.set(t, bd)
+		}, change: changed},
+		"a removal": {change: func(m *redeployed) {
+			m.remove(fleetKind("BundleDeployment"), localNamespace, "c")
+		}, more: true},
+		"beside a leftover release": {before: func(m *redeployed) {
+			m.remove(fleetKind("BundleDeployment"), localNamespace, "c")
+		}, change: changed},
 		"a pending revision": {change: func(m *redeployed) {
 			bd := m.read(t, fleetKind("BundleDeployment"), localNamespace, "b")
 			changed(m)
@@ -75,6 +87,9 @@ func TestRenew(t *testing.T) {
 			m := newRedeployed(t, 3, 15)
 			for _, name := range []string{"a", "b", "c"} {
 				m.deploy(t, name, 5, 1)
+			}
+			if tc.before != nil {
+				tc.before(m)
 			}
 			o := audit.Options{Memory: audit.NewMemory(), Pause: func(context.Context) error { return nil }}
 			standing, err := audit.Start(t.Context(), m, o)

@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -45,9 +44,6 @@ type standingCluster struct {
 	evaluated evaluate.Evaluated
 	current   *evaluate.Evaluation
 }
-
-// errMore means that more changed than single bundle deployments.
-var errMore = errors.New("more changed than single bundle deployments")
 
 // read is what the Standing read; nothing if it is nil.
 func (s *Standing) read() collect.Before {
@@ -91,28 +87,10 @@ func (r *Reading) unchanged(ctx context.Context, before *Standing) (map[object.D
 			changed[d.Release.Release()] = true
 		}
 	}
-	for _, rec := range is.Clusters[0].Leftovers {
-		changed[rec.Release()] = true // what their removal deletes is in the manifests
+	for _, x := range before.reading.Desired.Removals {
+		changed[x.Record.Release()] = true // what is deleted is in its manifest
 	}
 	return out, r.readWhole(ctx, changed)
-}
-
-// readWhole reads those records of releases whole of which only the brief form is known.
-func (r *Reading) readWhole(ctx context.Context, releases map[string]bool) error {
-	for name, rec := range r.States[0].Records {
-		if !rec.Brief || !releases[name.Release()] {
-			continue
-		}
-		whole, err := r.Reader.Record(ctx, name)
-		switch {
-		case err != nil:
-			return err
-		case whole == nil || whole.Version != rec.Version:
-			return errMore // it changed in the meantime
-		}
-		r.States[0].Complete(whole)
-	}
-	return nil
 }
 
 // resume evaluates the bundle deployments that changed since an earlier evaluation.

@@ -100,8 +100,7 @@ func (in *Input) orphanedNamespaces(out *found) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		ns := found[name]
 		cluster := ns.Workspace + "/" + ns.Cluster
-		young := !ns.Created.IsZero() && in.Result.Now().Sub(ns.Created) < facts.Settling
-		if young || in.Facts.OfCluster(name) || clusters[cluster] {
+		if in.Facts.YoungSince(ns.Created) || in.Facts.OfCluster(name) || clusters[cluster] {
 			continue
 		}
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}

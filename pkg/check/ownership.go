@@ -136,9 +136,9 @@ func (in *Input) contested(out *found, c *directory.Cluster) {
 		by *evaluate.BundleDeployment
 		o  *evaluate.Object
 	}
-	last, claims := map[object.Key]desired{}, in.Result.Desired.Contested()
+	last := map[object.Key]desired{}
 	for d, o := range in.Facts.ObjectsOn(c) {
-		several := len(claims) > 0 && claims[object.ID{Cluster: c.ID, Key: o.Key()}]
+		several := in.Result.Desired.Contested(object.ID{Cluster: c.ID, Key: o.Key()})
 		if !several || o.Reason == evaluate.Unconfirmed {
 			continue
 		}

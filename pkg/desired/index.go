@@ -271,7 +271,8 @@ type Set struct {
 
 // NewClaims makes empty Claims, ordered by these functions.
 func NewClaims[O comparable, C Claimant[O]](compareObjects func(a, b O) int, compare func(a, b C) int) *Claims[O, C] {
-	return &Claims[O, C]{ordered[Key, O]{map[Key][]O{}, compareObjects}, ordered[Set, C]{map[Set][]C{}, compare}}
+	return &Claims[O, C]{ordered[Key, O]{map[Key][]O{}, map[Key]bool{}, compareObjects},
+		ordered[Set, C]{map[Set][]C{}, map[Set]bool{}, compare}}
 }
 
 // Replace replaces some of those that desire objects by others. It returns the objects for which Of may have changed,
@@ -325,15 +326,9 @@ func desiredBy[O any, C Claimant[O]](all []C) iter.Seq[object.ID] {
 // the slice.
 func (c *Claims[O, C]) Of(id object.ID) []O { return c.objects.of[KeyOf(id)] }
 
-// Contested returns the objects with more than one claim, in no order.
-func (c *Claims[O, C]) Contested() map[object.ID]bool {
-	out := map[object.ID]bool{}
-	for k, claims := range c.objects.of {
-		if len(claims) > 1 {
-			out[k.id()] = true
-		}
-	}
-	return out
+// Contested reports whether there is more than one claim to an object.
+func (c *Claims[O, C]) Contested(id object.ID) bool {
+	return len(c.objects.several) > 0 && c.objects.several[KeyOf(id)]
 }
 
 // BySet returns those that have a set. At most one of them owns an object with its hash, and only the object shows
@@ -353,7 +348,9 @@ func (c *Claims[O, C]) Kinds(cluster object.ClusterID) map[schema.GroupKind]bool
 
 // ordered is a map to slices in ascending order.
 type ordered[K, V comparable] struct {
-	of      map[K][]V
+	of map[K][]V
+	// several are the keys with more than one value.
+	several map[K]bool
 	compare func(a, b V) int
 }
 
@@ -362,12 +359,18 @@ func (o ordered[K, V]) add(k K, v V) {
 	all := o.of[k]
 	i, _ := slices.BinarySearchFunc(all, v, func(a, b V) int { return cmp.Or(o.compare(a, b), -1) })
 	o.of[k] = slices.Insert(all, i, v)
+	if len(all) > 0 {
+		o.several[k] = true
+	}
 }
 
 func (o ordered[K, V]) remove(k K, v V) {
 	left := slices.DeleteFunc(o.of[k], func(other V) bool { return other == v })
 	if o.of[k] = left; len(left) == 0 {
 		delete(o.of, k)
+	}
+	if len(left) < 2 {
+		delete(o.several, k)
 	}
 }
 

@@ -3,15 +3,13 @@
 package desired
 
 import (
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
-
-// Contested returns the objects with more than one claim on all clusters, also those of release records that are not
-// confirmed.
-func (s *DesiredState) Contested() map[object.ID]bool { return s.claims.Contested() }
 
 // DesiredState is everything that is desired on the clusters of one management cluster. It is immutable, except that
 // DropManifests drops what is no longer needed.
@@ -26,7 +24,7 @@ type DesiredState struct {
 
 	byID map[object.DeploymentID]*BundleDeployment
 	// claiming are the bundle deployments that claims have.
-	claiming map[*BundleDeployment]bool
+	claiming []*BundleDeployment
 	// claims have the desired objects, ordered by bundle deployment, and the bundle deployments by the hash of their
 	// set, also those that are only known by their release.
 	claims *Claims[*Object, *BundleDeployment]
@@ -85,16 +83,15 @@ func IndexState(in *directory.Directory, deployments []*BundleDeployment) *Desir
 
 // index is IndexState. It takes the claims from an earlier state if there is one.
 func index(in *directory.Directory, deployments []*BundleDeployment, before *DesiredState) *DesiredState {
-	out := &DesiredState{Directory: in, Deployments: deployments, byID: map[object.DeploymentID]*BundleDeployment{},
-		claiming: map[*BundleDeployment]bool{}}
+	out := &DesiredState{Directory: in, Deployments: deployments, byID: map[object.DeploymentID]*BundleDeployment{}}
 	for _, d := range deployments {
 		out.byID[d.ID()] = d
 		if d.Placed {
-			out.claiming[d] = true
+			out.claiming = append(out.claiming, d)
 		}
 	}
 	for _, d := range in.LeftoverSets {
-		out.claiming[&BundleDeployment{Deployment: *d}] = true
+		out.claiming = append(out.claiming, &BundleDeployment{Deployment: *d})
 	}
 	if before == nil {
 		before = &DesiredState{claims: NewClaims(objectsInOrder, inOrder)}
@@ -104,15 +101,13 @@ func index(in *directory.Directory, deployments []*BundleDeployment, before *Des
 	return out
 }
 
-// without returns those that are not among others.
-func without(all, others map[*BundleDeployment]bool) []*BundleDeployment {
-	var out []*BundleDeployment
-	for d := range all {
-		if !others[d] {
-			out = append(out, d)
-		}
+// without returns those that are not among others, in their order.
+func without(all, others []*BundleDeployment) []*BundleDeployment {
+	in := map[*BundleDeployment]bool{}
+	for _, d := range others {
+		in[d] = true
 	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), func(d *BundleDeployment) bool { return in[d] })
 }
 
 // WithFleet returns the desired state with more data of the management cluster, on which it does not depend.
@@ -129,6 +124,9 @@ func (s *DesiredState) WithEvidence(e map[object.DeploymentID]ownership.Evidence
 	out.evidence = e
 	return &out
 }
+
+// Contested reports whether there is more than one claim to an object, also by release records that are not confirmed.
+func (s *DesiredState) Contested(id object.ID) bool { return s.claims.Contested(id) }
 
 // DropManifests drops the JSON of the desired objects on a cluster whose live objects were evaluated: it is most of the
 // memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them,

@@ -232,9 +232,15 @@ func (f *Facts) Passed(t time.Time, d time.Duration) bool {
 
 // Young reports whether an object was created so recently that the controller may not have acted on it yet.
 func (f *Facts) Young(o v1alpha1.Object) bool {
-	young := f.NewerThan(o, Settling)
-	if at := o.GetCreationTimestamp().Add(Settling); young && (f.due.IsZero() || at.Before(*f.due)) {
-		*f.due = at
+	return f.YoungSince(o.GetCreationTimestamp().Time)
+}
+
+// YoungSince is Young for an object that was created at a time; zero if that is not known.
+func (f *Facts) YoungSince(created time.Time) bool {
+	end := created.Add(Settling)
+	young := !created.IsZero() && f.Result.Now().Before(end)
+	if young && (f.due.IsZero() || end.Before(*f.due)) {
+		*f.due = end
 	}
 	return young
 }
