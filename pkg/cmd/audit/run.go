@@ -118,24 +118,39 @@ func (o *options) Run(ctx context.Context) error {
 	shown.Summary, shown.PrintRole = o.summary, o.auditOptions.Commands.PrintRole
 	shown.By, shown.Details = o.by.String(), o.auditOptions.Commands.Audit
 	shown.ReadClusters = o.Clusters.Suggest(shown.Again)
+	document := printers.Audit
 	if o.Format == treeFormat {
-		return o.ShowAudit(ctx, o.read, printers.Tree)
-	}
-	if o.Clusters.Args() != "" { // who named clusters knows how
+		document = printers.Tree
+	} else if o.Clusters.Args() != "" { // who named clusters knows how
 		shown.ReadClusters = ""
 	}
-	return o.ShowAudit(ctx, o.read, printers.Audit)
+	if o.Watching() {
+		return o.Repeat(ctx, o.read, document)
+	}
+	found, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.Print(ctx, document(found.Report, o.Document)); err != nil {
+		return err
+	}
+	return found.Status
 }
 
 // read audits the source.
-func (o *options) read(ctx context.Context, in *input.Reading) (*query.Audited, error) {
+func (o *options) read(ctx context.Context) (*query.Audited, error) {
+	in, err := o.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Clear()
 	if in.Cluster != nil {
 		o.auditOptions.Server = in.Cluster
 	}
 	o.auditOptions.Progress, o.auditOptions.Clusters = in.Report, o.Clusters.Clusters(in.Source)
 	found, err := engine.Run(ctx, in.Source, o.auditOptions)
 	if err != nil {
-		return nil, err
+		return nil, o.Explain(err)
 	}
 	result := o.withoutIgnored(found.Unmerged()).Merged()
 	selected := o.selected

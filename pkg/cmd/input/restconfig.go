@@ -205,15 +205,25 @@ type Reading struct {
 // Report shows the progress of an audit.
 func (r *Reading) Report(p collect.Progress) { r.Show(p.Doing, p.Objects) }
 
+// Start opens the source and shows a progress line. The caller must clear the line, and pass errors to Explain.
+func (f *Flags) Start(ctx context.Context) (*Reading, error) {
+	r := &Reading{Progress: f.StartProgress()}
+	var err error
+	if r.Source, r.Cluster, err = f.Open(ctx); err != nil {
+		r.Clear()
+		return nil, f.Explain(err)
+	}
+	return r, nil
+}
+
 // Read opens the source, shows a progress line while read runs, and adds a hint to the error.
 func (f *Flags) Read(ctx context.Context, read func(*Reading) error) error {
-	r := &Reading{Progress: f.StartProgress()}
-	defer r.Clear()
-	var err error
-	if r.Source, r.Cluster, err = f.Open(ctx); err == nil {
-		err = read(r)
+	r, err := f.Start(ctx)
+	if err != nil {
+		return err
 	}
-	return f.Explain(err)
+	defer r.Clear()
+	return f.Explain(read(r))
 }
 
 // StartProgress starts a progress line on standard error. Clear must be called.

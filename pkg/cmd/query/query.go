@@ -30,7 +30,7 @@ type Options struct {
 	Clusters *input.ClusterFlags
 	// Diff are nil for a verb without --diff.
 	Diff *output.DiffFlags
-	// Repeats adds the flags of a watch. The verb prints with ShowAudit.
+	// Repeats adds the flags of a watch, for a verb that calls Repeat.
 	Repeats bool
 	// Writes says that the verb does not only read. It then has no flags --all, --quiet and --no-headers.
 	Writes bool
@@ -133,8 +133,11 @@ func (o *Options) Audit(in *input.Reading) engine.Options {
 // such as for one of several names, Show prints the result and returns the error.
 func Show[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error),
 	document func(T, printers.Options) printers.Document) (T, error) {
-	var none T
-	result, failed := once(ctx, o, read)
+	var none, result T
+	failed := o.Read(ctx, func(in *input.Reading) (err error) {
+		result, err = read(in)
+		return err
+	})
 	if any(result) == any(none) {
 		return result, failed
 	}
@@ -150,24 +153,11 @@ type Audited struct {
 	Status error
 }
 
-// ShowAudit reads the source with read, prints the document of the report, and returns the error with its exit status.
-// With --watch, it repeats that until ctx ends.
-func (o *Options) ShowAudit(ctx context.Context, read func(context.Context, *input.Reading) (*Audited, error),
+// Repeat reads, and prints the document of the report, until ctx ends.
+func (o *Options) Repeat(ctx context.Context, read func(context.Context) (*Audited, error),
 	document func(*report.Audit, printers.Options) printers.Document) error {
-	if !o.Watching() {
-		found, err := once(ctx, o, func(in *input.Reading) (*Audited, error) { return read(ctx, in) })
-		if err != nil {
-			return err
-		}
-		if err := o.Print(ctx, document(found.Report, o.Document)); err != nil {
-			return err
-		}
-		return found.Status
-	}
 	return output.Repeat(ctx, &o.watch, o.Environment, output.Rounds[*Audited]{
-		Read: func(ctx context.Context) (*Audited, error) {
-			return once(ctx, o, func(in *input.Reading) (*Audited, error) { return read(ctx, in) })
-		},
+		Read:   read,
 		Status: func(a *Audited) error { return a.Status },
 		Print: func(w io.Writer, a *Audited, width, rows int) error {
 			shown := o.Document
@@ -181,15 +171,6 @@ func (o *Options) ShowAudit(ctx context.Context, read func(context.Context, *inp
 			return output.ListChanges((*before).Report, after.Report)
 		},
 	})
-}
-
-// once reads the source with read.
-func once[T any](ctx context.Context, o *Options, read func(*input.Reading) (T, error)) (result T, err error) {
-	err = o.Read(ctx, func(in *input.Reading) (err error) {
-		result, err = read(in)
-		return err
-	})
-	return result, err
 }
 
 // Print prints a document to standard output, in the format of the flags, and then the differences, if the user has a
