@@ -119,6 +119,7 @@ func missingObject(namespace, name string) view.Finding {
 // TestAuditorReports lets the auditor keep reports on a server with the API of OpenReports: it writes what changed, and
 // nothing else, within the limits, and deletes only its own reports.
 func TestAuditorReports(t *testing.T) {
+	t.Parallel()
 	server := cluster.Start(t, cluster.WithCRDs(openReportsCRDs(t)))
 	for _, name := range []string{"shop", "web"} {
 		server.Namespace(t, name)

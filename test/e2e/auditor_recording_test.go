@@ -105,6 +105,7 @@ func manyConfigMaps(prefix string, n int) string {
 // tests the rules and dashboards. The test checks that these recordings have the series of the present program. The
 // flag -update records them again.
 func TestAuditorRecording(t *testing.T) {
+	t.Parallel()
 	hub, edge := recordedHub(t), recordedEdge(t)
 	onHub := hub.auditor()
 	onEdge := edge.auditor("--cluster-name=fleet-default/edge")

@@ -16,6 +16,7 @@ import (
 
 // TestCompareWithNow compares reports and snapshots with a live cluster, before and after a change.
 func TestCompareWithNow(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	c.LoadSnapshot(t, "../testdata/clean")
 	kubeconfig := c.Kubeconfig(t)

@@ -23,6 +23,7 @@ func TestEmptyFleet(t *testing.T) {
 
 // TestWithoutFleet audits a server without Fleet's kinds: first without Fleet, then as a downstream cluster.
 func TestWithoutFleet(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	t.Run("no Fleet", func(t *testing.T) {
 		f := onServer(t, c)

@@ -17,6 +17,7 @@ import (
 
 // TestExpired compacts etcd between the first and the second page of a list.
 func TestExpired(t *testing.T) {
+	t.Parallel()
 	// the watch cache would keep compacted revisions
 	c := cluster.Start(t, cluster.WithFleetCRDs(), cluster.WithAPIServerFlag("watch-cache", "false"))
 	f := newFleet(t, c)

@@ -113,6 +113,7 @@ func (f *fleetServer) impact(args ...string) *report.Impact {
 // TestImpact deletes a bundle and uninstalls its release as the agent does. The objects that are gone must be those
 // that impact listed before.
 func TestImpact(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, cluster.Start(t, cluster.WithFleetCRDs()))
 	b := f.bundle("databases", databases)
 	b.options.DeleteCRDResources, b.options.CRDs = true, fmt.Sprintf(databaseDefinition, "backups", "Backup", "backup")

@@ -3,8 +3,9 @@
 // Package e2e runs the program against a real API server as users do, with a kubeconfig and arguments, and checks its
 // output and exit status.
 //
-// The tests run one after the other and share a server. Each test creates the Fleet that it needs and deletes it at its
-// end, so that each audit finds only the objects of its own test.
+// Most tests run one after the other and share a server. Each of them creates the Fleet that it needs and deletes it at
+// its end, so that each audit finds only the objects of its own test. Slow tests have a server of their own, and run in
+// parallel after the others.
 package e2e
 
 import (

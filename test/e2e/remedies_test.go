@@ -95,6 +95,7 @@ func fleetObject(kind, namespace, name string) *unstructured.Unstructured {
 // No Fleet runs here. This proves that the command is right for a server, and that the finding ends with the state
 // after the remedy. That Fleet reaches this state because of the command was seen when the state was captured.
 func TestReportRemedies(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.WithFleetCRDs())
 	for _, tc := range reportRemedies {
 		t.Run(tc.report, func(t *testing.T) {
@@ -139,6 +140,7 @@ var writing = regexp.MustCompile(`kubectl .* (annotate|apply|delete|label|patch|
 // TestReportCommands runs each command that an audit of a report prints and that writes, on a server with the cluster
 // of that report. Each of them succeeds.
 func TestReportCommands(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../testdata/reports/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reports: %v", err)

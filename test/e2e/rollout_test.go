@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// rolledOut is the number of deployments of a rollout. They have more records and more ConfigMaps than one page of
-	// a list, 500. With the race detector, Helm is too slow for so many.
-	rolledOut      = 260
-	rolledOutRaced = 50
+	// rolledOut is the number of deployments of a rollout. With the race detector, Helm is too slow for so many.
+	rolledOut      = 80
+	rolledOutRaced = 40
+	// page is the number of objects in one page of a list.
+	page = 500
 	// agentWorkers is the number of deployments that the agent upgrades at the same time.
 	agentWorkers = 4
 	// leastAudits is the least number of audits during a rollout.
@@ -98,6 +99,26 @@ func (r *rollout) apply(ctx context.Context, o *unstructured.Unstructured) error
 	return nil
 }
 
+// fillPage deploys as many ConfigMaps as a page of a list has, and as many release records of other releases. By their
+// names, they are between those of the rollout, so that these are on two pages.
+func (r *rollout) fillPage() {
+	var manifest, records strings.Builder
+	for i := range page {
+		fmt.Fprintf(&manifest, "{apiVersion: v1, kind: ConfigMap, metadata: {name: m-%03d}}\n---\n", i)
+	}
+	b := r.deploy("m", manifest.String())
+	data, _, err := unstructured.NestedString(r.get(b.record(1)).Object, "data", "release")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range page {
+		fmt.Fprintf(&records, "{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: "+
+			"sh.helm.release.v1.m-%03[1]d.v1, namespace: %[2]s, labels: {owner: helm, name: m-%03[1]d, status: deployed, "+
+			"version: \"1\"}}, data: {release: %[3]s}}\n---\n", i, apps, data)
+	}
+	r.ApplyYAML(r.t, "helm", records.String())
+}
+
 // TestRollout audits a cluster while an agent upgrades all deployments. Each upgrade creates, changes and removes an
 // object. None of them may be reported, but an object of another deployment that was really deleted must be.
 func TestRollout(t *testing.T) {
@@ -107,8 +128,9 @@ func TestRollout(t *testing.T) {
 		n = rolledOutRaced
 	}
 	r := &rollout{fleetServer: f}
-	for i := range n {
-		r.bundles = append(r.bundles, f.bundle(fmt.Sprintf("app-%03d", i), ""))
+	r.fillPage()
+	for i := range n / 2 {
+		r.bundles = append(r.bundles, f.bundle(fmt.Sprintf("a-%02d", i), ""), f.bundle(fmt.Sprintf("z-%02d", i), ""))
 	}
 	if err := r.next(t.Context()); err != nil {
 		t.Fatal(err)

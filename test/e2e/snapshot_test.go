@@ -18,6 +18,7 @@ import (
 // TestSnapshotAndLive loads a captured cluster into a server and audits both. The reports are the same, except for
 // managers and times, which the server records anew.
 func TestSnapshotAndLive(t *testing.T) {
+	t.Parallel()
 	const dir = "../testdata/sick"
 	c := cluster.Start(t)
 	c.LoadSnapshot(t, dir)
