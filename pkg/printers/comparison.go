@@ -26,13 +26,8 @@ var effects = []struct {
 	effect report.Effect
 	word   string
 	style  style
-	count  func(report.ChangeCounts) int
-}{
-	{report.Worse, "Worse", red, func(c report.ChangeCounts) int { return c.Worse }},
-	{report.EffectUnknown, "Not known", yellow, func(c report.ChangeCounts) int { return c.Unknown }},
-	{report.Better, "Better", green, func(c report.ChangeCounts) int { return c.Better }},
-	{report.Changed, "Changed", dim, func(c report.ChangeCounts) int { return c.Changed }},
-}
+}{{report.Worse, "Worse", red}, {report.EffectUnknown, "Not known", yellow}, {report.Better, "Better", green},
+	{report.Changed, "Changed", dim}}
 
 func compared(l *layout, c *report.Comparison) {
 	for i, side := range []report.Compared{c.Before, c.After} {
@@ -151,7 +146,7 @@ func changes(l *layout, c *report.Comparison) {
 	for _, e := range effects {
 		var counts []string
 		for i, c := range []report.ChangeCounts{s.BundleDeployments, s.Findings, s.Resources, s.Gaps} {
-			if n := e.count(c); n > 0 {
+			if n := c.Number(e.effect); n > 0 {
 				counts = append(counts, plural(n, []string{"bundle deployment", "finding", "object", "gap"}[i]))
 			}
 		}

@@ -45,16 +45,22 @@ func NewAudit(r *evaluate.Result, findings []check.Finding, version string) *Aud
 // Assemble sorts bundle deployments and findings, and sets what follows from them: the identities of the findings, the
 // summary, and the codes of the aggregates.
 func (a *Audit) Assemble() {
-	a.sort()
+	slices.SortFunc(a.BundleDeployments, func(x, y BundleDeployment) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Release, y.Release))
+	})
+	slices.SortFunc(a.Findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster),
+			cmp.Compare(x.BundleDeployment, y.BundleDeployment), x.Object.Compare(y.Object),
+			cmp.Compare(x.Message, y.Message))
+	})
 	number(a.Findings)
 	identify(a.Findings)
-	found := a.sum()
-	for kind, list := range a.aggregates() {
-		for i := range *list {
-			x := &(*list)[i]
-			x.Findings = slices.Compact(found[kind+" "+x.Namespace+"/"+x.Name])
-		}
+	a.Summary = Summary{BundleDeployments: len(a.BundleDeployments)}
+	for _, bd := range a.BundleDeployments {
+		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
 	}
+	a.countFindings()
 }
 
 // markStale marks the numbers of Clusters, and of their BundleDeployments, whose agents have stopped reporting.
@@ -138,9 +144,7 @@ func NewScope(s evaluate.Scope) Scope {
 	if s.Selector != nil {
 		out.Selectors = []string{s.Selector.String()}
 	}
-	for _, t := range s.Targets {
-		out.Targets = append(out.Targets, t.String())
-	}
+	out.Targets = Texts(s.Targets, evaluate.Target.String)
 	return out
 }
 
@@ -233,27 +237,6 @@ func NewReported(r v1alpha1.Reported) *Reported {
 		out.BundleDeployments, out.ReadyBundleDeployments = &s.DesiredReady, &s.Ready
 	}
 	return out
-}
-
-func (a *Audit) sort() {
-	slices.SortFunc(a.BundleDeployments, func(x, y BundleDeployment) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
-			cmp.Compare(x.Release, y.Release))
-	})
-	slices.SortFunc(a.Findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Cluster, y.Cluster),
-			cmp.Compare(x.BundleDeployment, y.BundleDeployment), x.Object.Compare(y.Object),
-			cmp.Compare(x.Message, y.Message))
-	})
-}
-
-// sum fills in the summary, and returns what countFindings returns.
-func (a *Audit) sum() map[string][]string {
-	a.Summary = Summary{BundleDeployments: len(a.BundleDeployments)}
-	for _, bd := range a.BundleDeployments {
-		a.Summary.Counts = a.Summary.Counts.Plus(bd.Counts)
-	}
-	return a.countFindings()
 }
 
 // KindAgents is the kind of an Agents.
@@ -361,17 +344,12 @@ func (a *Agents) Add(x evaluate.Agent) {
 	a.Agents = append(a.Agents, out)
 	s := &a.Summary
 	s.Clusters++
-	for _, n := range []struct {
-		of      *int
-		applies bool
-	}{
-		{&s.Stale, facts.Stopped(x)}, {&s.NeverSeen, x.Silent},
-		{&s.ReImported, x.Now.Result == agentconfig.ReImport},
-		{&s.ReImportedAfterUpgrade, x.Upgraded.Result == agentconfig.ReImport},
-		{&s.Unknown, x.Now.Result == agentconfig.Unknown},
-	} {
-		if n.applies {
-			*n.of++
+	for number, applies := range map[*int]bool{&s.Stale: facts.Stopped(x), &s.NeverSeen: x.Silent,
+		&s.ReImported:             x.Now.Result == agentconfig.ReImport,
+		&s.ReImportedAfterUpgrade: x.Upgraded.Result == agentconfig.ReImport,
+		&s.Unknown:                x.Now.Result == agentconfig.Unknown} {
+		if applies {
+			*number++
 		}
 	}
 }

@@ -69,17 +69,13 @@ type ChangeCounts struct {
 }
 
 // Add counts a change.
-func (c *ChangeCounts) Add(e Effect) {
-	switch e {
-	case Worse:
-		c.Worse++
-	case Better:
-		c.Better++
-	case Changed:
-		c.Changed++
-	default:
-		c.Unknown++
-	}
+func (c *ChangeCounts) Add(e Effect) { *c.number(e)++ }
+
+// Number is the number of changes with an effect.
+func (c ChangeCounts) Number(e Effect) int { return *c.number(e) }
+
+func (c *ChangeCounts) number(e Effect) *int {
+	return map[Effect]*int{Worse: &c.Worse, Better: &c.Better, Changed: &c.Changed, EffectUnknown: &c.Unknown}[e]
 }
 
 // Effect is the effect of a change.

@@ -226,13 +226,7 @@ func (bd *BundleDeployment) WithoutResult() bool {
 
 // WithoutResult is the number of bundle deployments without a result.
 func (a *Audit) WithoutResult() int {
-	n := 0
-	for i := range a.BundleDeployments {
-		if a.BundleDeployments[i].WithoutResult() {
-			n++
-		}
-	}
-	return n
+	return Count(a.BundleDeployments, func(bd BundleDeployment) bool { return bd.WithoutResult() })
 }
 
 // Complete reports whether everything in scope was read: there is no gap, and nothing is Unknown except on clusters

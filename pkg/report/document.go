@@ -166,15 +166,21 @@ func (a *Audit) aggregates() map[string]*[]Aggregate {
 		state.ClusterKind: &a.Clusters, state.ClusterGroup: &a.ClusterGroups}
 }
 
-// countFindings counts the findings by severity, and returns their codes by object ("Kind namespace/name").
-func (a *Audit) countFindings() map[string][]string {
-	codes := map[string][]string{}
+// countFindings counts the findings by severity, and sets their codes in copies of the aggregates.
+func (a *Audit) countFindings() {
+	a.Summary.Findings = FindingCounts{}
+	codes := map[string][]string{} // by object ("Kind namespace/name")
 	for _, f := range a.Findings {
 		a.Summary.Findings.add(f.Severity)
 		k := f.Object.Kind + " " + f.Object.Namespace + "/" + f.Object.Name
 		codes[k] = append(codes[k], f.Code)
 	}
-	return codes
+	for kind, list := range a.aggregates() {
+		*list = each(*list, func(x Aggregate) Aggregate {
+			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
+			return x
+		})
+	}
 }
 
 // Redacted returns a copy in which secrets are hidden.
@@ -212,14 +218,8 @@ func (a *Audit) Merged() *Audit { return a.WithFindings(merged(a.Findings)) }
 // WithFindings returns a copy with other findings. The totals and the codes of the aggregates follow from them.
 func (a *Audit) WithFindings(findings []Finding) *Audit {
 	out := *a
-	out.Findings, out.Summary.Findings = withoutOrphans(findings), FindingCounts{}
-	codes := out.countFindings()
-	for kind, list := range out.aggregates() {
-		*list = each(*list, func(x Aggregate) Aggregate {
-			x.Findings = slices.Compact(codes[kind+" "+x.Namespace+"/"+x.Name])
-			return x
-		})
-	}
+	out.Findings = withoutOrphans(findings)
+	out.countFindings()
 	return &out
 }
 

@@ -28,7 +28,7 @@ func filterable() *Audit {
 			{Code: "FD607", Severity: Warning, BundleDeployment: "x/forbidden"},
 		},
 	}
-	a.sum()
+	a.countFindings()
 	return a
 }
 

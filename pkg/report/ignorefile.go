@@ -60,7 +60,11 @@ func ParseIgnoreFile(name string, content []byte) (*IgnoreFile, error) {
 		return nil, errors.Join(p.errs...)
 	}
 	p.fields("the ignore file", root.Content[0], map[string]func(*yaml.Node){"ignore": func(list *yaml.Node) {
-		for _, n := range p.list(list) {
+		if list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
+			p.fail(list, "ignore: expected a list of entries")
+			return
+		}
+		for _, n := range list.Content {
 			p.entry(n)
 		}
 	}}, "ignore")
@@ -113,14 +117,6 @@ func (p *parser) fields(what string, n *yaml.Node, known map[string]func(*yaml.N
 	}
 }
 
-func (p *parser) list(n *yaml.Node) []*yaml.Node {
-	if n.Kind != yaml.SequenceNode && n.Tag != "!!null" {
-		p.fail(n, "ignore: expected a list of entries")
-		return nil
-	}
-	return n.Content
-}
-
 // text reads the value of a field, a string that is not empty.
 func (p *parser) text(field string, n *yaml.Node) (value string, ok bool) {
 	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" || n.Tag == "!!null" {
@@ -160,8 +156,15 @@ func (p *parser) entry(n *yaml.Node) {
 				"name":      p.pattern("object.name", &e.name)}, "kind", "namespace", "name")
 		},
 		"bundle": p.pattern("bundle", &e.bundle), "cluster": p.pattern("cluster", &e.cluster),
-		"reason":  func(n *yaml.Node) { e.reason, _ = p.text("reason", n) },
-		"expires": func(n *yaml.Node) { e.expires = p.date("expires", n) },
+		"reason": func(n *yaml.Node) { e.reason, _ = p.text("reason", n) },
+		"expires": func(n *yaml.Node) {
+			value, ok := p.text("expires", n)
+			day, err := time.Parse(dateLayout, value)
+			if ok && err != nil {
+				p.fail(n, "expires: invalid date %q: it must be a day, YYYY-MM-DD", value)
+			}
+			e.expires = day
+		},
 	}, "code", "object", "bundle", "cluster", "reason", "expires")
 	if len(p.errs) == failed { // otherwise the error may be the cause
 		if len(e.codes) == 0 {
@@ -172,19 +175,6 @@ func (p *parser) entry(n *yaml.Node) {
 		}
 	}
 	p.file.entries = append(p.file.entries, e)
-}
-
-// date reads the beginning of a day.
-func (p *parser) date(field string, n *yaml.Node) time.Time {
-	value, ok := p.text(field, n)
-	if !ok {
-		return time.Time{}
-	}
-	day, err := time.Parse(dateLayout, value)
-	if err != nil {
-		p.fail(n, "%s: invalid date %q: it must be a day, YYYY-MM-DD", field, value)
-	}
-	return day
 }
 
 // code reads a code, in upper or lower case.

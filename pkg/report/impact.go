@@ -3,6 +3,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -67,18 +69,6 @@ type Losses struct {
 	UnknownVolumes int `json:"unknownVolumes"`
 	// Kept are objects of the releases that stay, as far as they are known.
 	Kept int `json:"kept"`
-}
-
-func (l *Losses) add(o Losses) {
-	l.Removed += o.Removed
-	l.CustomResourceDefinitions += o.CustomResourceDefinitions
-	l.PersistentVolumeClaims += o.PersistentVolumeClaims
-	l.Namespaces += o.Namespaces
-	l.CustomResources += o.CustomResources
-	l.Uncounted += o.Uncounted
-	l.DeletedVolumes += o.DeletedVolumes
-	l.UnknownVolumes += o.UnknownVolumes
-	l.Kept += o.Kept
 }
 
 // DeletedNamespace is a Namespace of the management cluster that is deleted.
@@ -227,15 +217,13 @@ func (d *Deletion) complete() {
 	s.Clusters = len(d.Clusters)
 	for _, ns := range d.Namespaces {
 		if d.Kind != state.ClusterKind && !ns.Absent { // that of a Cluster has only objects of Fleet
-			r := ReleaseImpact{Removed: append([]RemovedObject{{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace",
-				Name: ns.Name}}}, ns.PersistentVolumeClaims...)}
-			s.add(r.losses())
+			s.add(RemovedObject{Ref: object.Ref{APIVersion: "v1", Kind: "Namespace"}})
+			s.add(ns.PersistentVolumeClaims...)
 		}
 	}
 	for i := range d.Clusters {
 		c := &d.Clusters[i]
-		c.complete()
-		s.add(c.Losses)
+		c.complete(&s.Losses)
 		if c.Removed > 0 {
 			s.Removing++
 		}
@@ -247,25 +235,22 @@ func (d *Deletion) complete() {
 }
 
 func (c *ClusterImpact) unknown() bool {
-	for _, d := range c.BundleDeployments {
-		if d.Result == ImpactUnknown {
-			return true
-		}
-		for _, r := range d.Releases {
-			if r.Result == ImpactUnknown {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.BundleDeployments, func(d DeploymentImpact) bool {
+		unknown := func(r ReleaseImpact) bool { return r.Result == ImpactUnknown }
+		return d.Result == ImpactUnknown || slices.ContainsFunc(d.Releases, unknown)
+	})
 }
 
-func (c *ClusterImpact) complete() {
+// complete sets the result and the losses, and adds the losses to those of the deletion.
+func (c *ClusterImpact) complete(all *Losses) {
 	results := map[ImpactResult]bool{}
 	for _, d := range c.BundleDeployments {
 		results[d.Result] = true
 		for _, r := range d.Releases {
-			c.add(r.losses())
+			for _, l := range []*Losses{&c.Losses, all} {
+				l.add(r.Removed...)
+				l.Kept += countBy(r.Kept, func(k KeptObject) bool { return k.Reason != KeptNamespace })[true]
+			}
 		}
 	}
 	c.Result = ImpactNothing
@@ -277,37 +262,31 @@ func (c *ClusterImpact) complete() {
 	}
 }
 
-// losses counts the objects of a release.
-func (r *ReleaseImpact) losses() Losses {
-	out := Losses{Removed: len(r.Removed)}
-	for _, k := range r.Kept {
-		if k.Reason != KeptNamespace {
-			out.Kept++
-		}
-	}
-	for _, o := range r.Removed {
+// add counts objects that are removed.
+func (l *Losses) add(removed ...RemovedObject) {
+	l.Removed += len(removed)
+	for _, o := range removed {
 		core := object.Group(o.APIVersion) == ""
 		switch {
 		case o.Kind == "CustomResourceDefinition":
-			out.CustomResourceDefinitions++
+			l.CustomResourceDefinitions++
 			if o.CustomResources == nil {
-				out.Uncounted++
+				l.Uncounted++
 			} else {
-				out.CustomResources += *o.CustomResources
+				l.CustomResources += *o.CustomResources
 			}
 		case o.Kind == "Namespace" && core:
-			out.Namespaces++
+			l.Namespaces++
 		case o.Kind == "PersistentVolumeClaim" && core:
-			out.PersistentVolumeClaims++
+			l.PersistentVolumeClaims++
 			switch {
 			case o.Volume == nil || o.Volume.Name != "" && o.Volume.ReclaimPolicy == "":
-				out.UnknownVolumes++
+				l.UnknownVolumes++
 			case o.Volume.ReclaimPolicy == "Delete":
-				out.DeletedVolumes++
+				l.DeletedVolumes++
 			}
 		}
 	}
-	return out
 }
 
 // KeptNamespace is the reason of a release namespace that stays.

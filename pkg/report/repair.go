@@ -272,6 +272,18 @@ func each[T any](list []T, change func(T) T) []T {
 	return out
 }
 
+// Texts returns a text for each element of a list, and nil for nil.
+func Texts[T any](list []T, text func(T) string) []string {
+	var out []string
+	for _, x := range list {
+		out = append(out, text(x))
+	}
+	return out
+}
+
+// Count is the number of elements of a list for which a function is true.
+func Count[T any](list []T, is func(T) bool) int { return countBy(list, is)[true] }
+
 // complete makes the lists of a document that are nil empty, so that JSON has [] and not null. A list that JSON omits
 // if it is empty stays nil. document is a pointer.
 func complete(document any) { completeLists(reflect.ValueOf(document)) }

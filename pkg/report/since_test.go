@@ -44,7 +44,7 @@ func TestSince(t *testing.T) {
 			AsOf: old},
 		{Code: "FD609", Severity: Warning, Object: ref("ConfigMap", "x", "old"), Cluster: "one",
 			BundleDeployment: "x/d"}}}
-	a.sum()
+	a.countFindings()
 	got := a.Filtered(Filter{Since: limit})
 	var shown []string
 	for _, f := range got.Findings {
