@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -47,33 +48,23 @@ func agents(l *layout, a *report.Agents) {
 	t.fit()
 	l.add(t)
 	l.end()
-	clocks(l, a.Agents)
-	idle(l, a.Agents)
-	if l.wide {
-		predictions(l, a.Agents)
-	}
-	agentsSummary(l, a)
-}
-
-// clocks reports the heartbeats that are later than the data.
-func clocks(l *layout, all []report.Agent) {
-	for _, x := range all {
+	for _, x := range a.Agents {
 		if x.Heartbeat.State == "ahead" {
 			l.say("", fmt.Sprintf("The last heartbeat of %s/%s, %s, is later than the data: a clock is wrong.",
 				x.Namespace, x.Name, x.Heartbeat.LastSeen))
 		}
 	}
 	l.end()
-}
-
-// idle reports why agents do not run.
-func idle(l *layout, all []report.Agent) {
-	for _, x := range all {
+	for _, x := range a.Agents {
 		if x.Idle != "" {
 			l.say("", fmt.Sprintf("%s/%s: %s.", x.Namespace, x.Name, strings.TrimSuffix(x.Idle, ".")))
 			l.end()
 		}
 	}
+	if l.wide {
+		predictions(l, a.Agents)
+	}
+	agentsSummary(l, a)
 }
 
 // place shortens a name so that the table keeps its width.
@@ -84,8 +75,7 @@ func place(l *layout, name string) phrase {
 // lastSeen writes the age of a heartbeat, or its state if it has none.
 func lastSeen(h report.Heartbeat) phrase {
 	shown := h.State
-	switch h.State {
-	case "alive", "stale":
+	if h.State == "alive" || h.State == "stale" {
 		shown = cmp.Or(interval(h.AgeSeconds), "now")
 	}
 	return styled(styles[h.State], shown)
@@ -110,26 +100,14 @@ func interval(seconds int64) string {
 
 // predictions shows the prediction of each agent, with its reasons. Clusters with the same ones are shown together.
 func predictions(l *layout, all []report.Agent) {
-	groups := grouped(all, func(x report.Agent) string { return because(x.Now) + because(x.AfterUpgrade) })
+	groups := grouped(all, func(x report.Agent) string { return alike(x.Now, x.AfterUpgrade) })
 	listed(l, "", groups, " groups of clusters", func(g []report.Agent) { predicted(l, g) })
 	l.end()
 }
 
-// stays reports whether the controller does nothing to an agent.
-func stays(x report.Agent) bool { return x.Now.Result == "none" && x.AfterUpgrade.Result == "none" }
-
-// because is all of a prediction as text.
-func because(p report.Prediction) string {
-	out := p.Result + "\x00" + p.Why
-	for _, r := range p.Reasons {
-		out += "\x00" + r.Field + "\x00" + r.Recorded + "\x00" + r.Present
-	}
-	return out + "\x01"
-}
-
 // predicted shows the prediction of agents that have the same one.
 func predicted(l *layout, group []report.Agent) {
-	names := texts(limited(l, group), func(x report.Agent) string { return x.Namespace + "/" + x.Name })
+	names := report.Texts(limited(l, group), func(x report.Agent) string { return x.Namespace + "/" + x.Name })
 	x := group[0]
 	l.line(word(x.Now.Result))
 	l.say("  ", strings.Join(names, ", "))
@@ -145,7 +123,7 @@ func predicted(l *layout, group []report.Agent) {
 
 // afterUpgrade describes a prediction that differs from the present one.
 func afterUpgrade(p report.Prediction) string {
-	fields := texts(p.Reasons, func(r report.ImportReason) string { return r.Field })
+	fields := report.Texts(p.Reasons, func(r report.ImportReason) string { return r.Field })
 	out := "after an upgrade: " + p.Result
 	if len(fields) > 0 {
 		out += " (" + strings.Join(fields, ", ") + ")"
@@ -181,7 +159,9 @@ func agentsSummary(l *layout, a *report.Agents) {
 		tally(s.ReImported, "imported again by a restart of the controller"),
 		tally(after, "imported again by a controller of Fleet 0.13 or later"), tally(s.Unknown, "not predicted"))
 	out := strings.Join(append([]string{plural(s.Clusters, "cluster")}, parts...), ", ") + "."
-	predicted := slices.ContainsFunc(a.Agents, func(x report.Agent) bool { return !stays(x) })
+	predicted := slices.ContainsFunc(a.Agents, func(x report.Agent) bool {
+		return x.Now.Result != "none" || x.AfterUpgrade.Result != "none"
+	})
 	if predicted && !l.wide {
 		out += " -o wide shows what a restart does to each agent, and why."
 	}
@@ -235,15 +215,11 @@ func targetedBundle(l *layout, x report.TargetedBundle) {
 
 // targetedClusters shows a table of the clusters, and those about which it does not say everything.
 func targetedClusters(l *layout, x report.TargetedBundle) {
-	t := newTable(l, []column{
-		{header: "CLUSTER"},
-		{header: "RESULT", whole: true},
-		{header: "TARGET"},
-		{header: "CUSTOMIZATIONS", short: "CUSTOM"},
-		{header: "DEPLOYMENT", whole: true},
+	t := newTable(l, []column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "TARGET"},
+		{header: "CUSTOMIZATIONS", short: "CUSTOM"}, {header: "DEPLOYMENT", whole: true}})
+	clusters := slices.SortedStableFunc(slices.Values(x.Clusters), func(a, b report.TargetedCluster) int {
+		return urgency(a) - urgency(b)
 	})
-	clusters := slices.Clone(x.Clusters)
-	slices.SortStableFunc(clusters, func(a, b report.TargetedCluster) int { return urgency(a) - urgency(b) })
 	shown := limited(l, clusters)
 	for _, c := range shown {
 		t.add(join(c.Cluster), join(c.Result), join(cmp.Or(c.DecidedBy, c.Target, none)),
@@ -292,12 +268,12 @@ func Explanation(e *report.Explanation, listed bool, o Options) Document {
 		for i := range e.Topics {
 			topic(l, &e.Topics[i])
 		}
-	}, func() []string { return texts(e.Topics, func(x report.Topic) string { return x.Name }) }}
+	}, func() []string { return report.Texts(e.Topics, func(x report.Topic) string { return x.Name }) }}
 }
 
 // topics lists the topics, by their kind.
 func topics(l *layout, all []report.Topic) {
-	for group := range chunks(all, func(x report.Topic) report.TopicKind { return x.Kind }) {
+	for group := range digest.Runs(all, func(x report.Topic) report.TopicKind { return x.Kind }) {
 		l.title(heading(group[0].Kind))
 		widest := 0
 		for _, x := range group {

@@ -131,7 +131,7 @@ func aggregateRow(l *layout, name string, s *report.Aggregate, known bool) (row 
 // Ownership lays out an owner report. Its names are the objects.
 func Ownership(d *report.Ownership, o Options) Document {
 	return Document{o, d, d.Objects, func(l *layout) { ownership(l, d) }, func() []string {
-		return texts(d.Objects, func(o report.OwnedObject) string { return argumentOf(o.Ref) })
+		return report.Texts(d.Objects, func(o report.OwnedObject) string { return argumentOf(o.Ref) })
 	}}
 }
 

@@ -179,7 +179,7 @@ func Why(w *report.Why, o Options) Document {
 				}
 			}
 		}
-		return texts(roots, argumentOf)
+		return report.Texts(roots, argumentOf)
 	}}
 }
 
@@ -222,12 +222,10 @@ func whyAnswer(l *layout, o *report.WhyObject) {
 
 // explained shows the causes for which an object is not ready, with an empty line after each part.
 func explained(l *layout, o *report.WhyObject, takenAt string) {
-	shown := limited(l, o.Causes)
-	for _, c := range shown {
+	listed(l, "", o.Causes, " causes", func(c report.WhyCause) {
 		cause(l, o, &c, takenAt)
 		l.end()
-	}
-	l.more("", len(o.Causes)-len(shown), " causes")
+	})
 	l.end()
 	if s := o.Summary; len(o.Causes) > 0 && s.Ready > 0 {
 		ready := fmt.Sprintf("%d of %s ready", s.Ready, plural(s.Deployments, "bundle deployment"))

@@ -82,7 +82,7 @@ func fitting(l *layout, shown []report.BundleDeployment, clusters bool) *table {
 		return t
 	}
 	few := filled(l, shown, slices.DeleteFunc(all, func(c deploymentColumn) bool { return c.count }))
-	return orWords(t, few, texts(shown, func(bd report.BundleDeployment) string {
+	return orWords(t, few, report.Texts(shown, func(bd report.BundleDeployment) string {
 		return cmp.Or(digest.NotReady(bd.Counts), none)
 	}))
 }

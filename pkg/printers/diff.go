@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -233,21 +232,6 @@ func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
 	return out
 }
 
-// chunks splits a list into runs of neighbours with the same key.
-func chunks[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for begin, end := 0, 1; begin < len(list); end++ {
-			if end < len(list) && key(list[end]) == key(list[begin]) {
-				continue
-			}
-			if !yield(list[begin:end]) {
-				return
-			}
-			begin = end
-		}
-	}
-}
-
 // problemsFirst returns the elements of a list in the order of the table: those with the highest severity first,
 // otherwise in the order of the document. The wide table has the order of the document, and so has the table in the
 // order that the user chose.
@@ -263,33 +247,6 @@ func problemsFirst[T any](l *layout, list []T, severity func(T) int) []T {
 func alike(parts ...any) string {
 	raw, _ := json.Marshal(parts) // a report has a JSON form
 	return string(raw)
-}
-
-// texts returns a text for each element of a list.
-func texts[T any](list []T, text func(T) string) []string {
-	out := make([]string, len(list))
-	for i, x := range list {
-		out[i] = text(x)
-	}
-	return out
-}
-
-func count[T any](list []T, of func(T) bool) int {
-	n := 0
-	for _, x := range list {
-		if of(x) {
-			n++
-		}
-	}
-	return n
-}
-
-// them is the pronoun for n objects.
-func them(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
 }
 
 // summary adds the result: the counts of objects, of deployments without a result, and of what is shown below it. These

@@ -105,7 +105,7 @@ func joined(gaps []report.Gap) []report.Gap {
 		g := all[0]
 		if len(all) > 1 {
 			g = same(g)
-			g.What = first(texts(all, func(g report.Gap) string { return g.What }), maxJoined)
+			g.What = first(report.Texts(all, func(g report.Gap) string { return g.What }), maxJoined)
 		}
 		out = append(out, g)
 	}
@@ -236,7 +236,7 @@ func rollout(l *layout, r report.Rollout) {
 		name     string
 		severity report.Severity
 	}
-	for items := range chunks(r.Items, func(i report.PreflightItem) rule { return rule{i.Rule, i.Severity} }) {
+	for items := range digest.Runs(r.Items, func(i report.PreflightItem) rule { return rule{i.Rule, i.Severity} }) {
 		ruleGroup(l, items)
 	}
 	l.end()

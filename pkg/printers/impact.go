@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -114,7 +115,7 @@ func amongThem(l report.Losses) string {
 		parts = append(parts, plural(n, "PersistentVolumeClaim"))
 	}
 	if n := l.Namespaces; n > 0 {
-		parts = append(parts, plural(n, "Namespace")+" with everything in "+them(n))
+		parts = append(parts, plural(n, "Namespace")+" with everything in "+digest.Form(n, "it", "them"))
 	}
 	switch last := len(parts) - 1; last {
 	case -1:
@@ -132,7 +133,7 @@ func deletion(l *layout, d *report.Deletion, named bool) {
 	}
 	for _, ns := range d.Namespaces {
 		l.say("", fmt.Sprintf("Namespace %s of the management cluster: %s.", ns.Name, ns.Message))
-		l.list("      ", faint("claims in it"), texts(ns.PersistentVolumeClaims, removedObject))
+		l.list("      ", faint("claims in it"), report.Texts(ns.PersistentVolumeClaims, removedObject))
 		if len(ns.BundleDeployments) > 0 {
 			l.say("  ", "Other bundle deployments have objects in it: "+some(l, ns.BundleDeployments)+".")
 		}
@@ -213,7 +214,7 @@ func clusterImpact(l *layout, group []report.ClusterImpact) {
 	if c.Result == report.ImpactNothing && l.limits() {
 		return
 	}
-	names := texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
+	names := report.Texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
 	l.paint("", strong, some(l, names))
 	bds := slices.Clone(c.BundleDeployments)
 	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int {
@@ -250,7 +251,7 @@ func reportedObjects(r *report.ReportedObjects) string {
 	}
 	out += fmt.Sprintf(", and lists %d", r.Objects)
 	if len(r.Listed) > 0 {
-		out += ", among them " + first(texts(r.Listed, refName), maxShown)
+		out += ", among them " + first(report.Texts(r.Listed, refName), maxShown)
 	}
 	if r.Truncated {
 		out += "; the list is truncated"
@@ -273,7 +274,7 @@ func releaseImpact(l *layout, r report.ReleaseImpact) {
 	l.say("    ", what+".")
 	removed := slices.Clone(r.Removed)
 	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
-	l.list("      ", faint("removes"), texts(removed, removedObject))
+	l.list("      ", faint("removes"), report.Texts(removed, removedObject))
 	var kept []string
 	for _, k := range r.Kept {
 		if why := keptReasons[k.Reason]; why != "" {
@@ -286,8 +287,8 @@ func releaseImpact(l *layout, r report.ReleaseImpact) {
 			l.say("      ", refName(k.Ref)+" stays: Helm does not delete the namespace of a release.")
 		}
 	}
-	l.list("      ", faint("no longer exists"), texts(r.Absent, refName))
-	l.list("      ", faint("hooks"), texts(r.Hooks, hook))
+	l.list("      ", faint("no longer exists"), report.Texts(r.Absent, refName))
+	l.list("      ", faint("hooks"), report.Texts(r.Hooks, hook))
 	l.sentences("      ", r.Notes...)
 }
 

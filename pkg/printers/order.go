@@ -37,7 +37,7 @@ func ordered(l *layout, a *report.Audit) rows {
 		r.shown = append(r.shown, bd)
 	}
 	well := func(bd report.BundleDeployment) bool { return asReported(&bd) && !problem(bd) }
-	if count(r.shown, well) > maxShown && !l.All {
+	if report.Count(r.shown, well) > maxShown && !l.All {
 		all := r.shown
 		r.shown = slices.DeleteFunc(slices.Clone(all), well)
 		r.well = slices.DeleteFunc(all, func(bd report.BundleDeployment) bool { return !well(bd) })
@@ -107,7 +107,7 @@ func asReported(bd *report.BundleDeployment) bool {
 // show. named is true if the lines of clusters say which of these were not read.
 func notShown(l *layout, r rows, named bool) {
 	reasons := reasonsOf(r.shown)
-	stale := count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
+	stale := report.Count(r.unread, func(bd report.BundleDeployment) bool { return bd.Reported.Stale })
 	unread := reasons[digest.ClusterNotRead] > 0
 	delete(reasons, digest.ClusterNotRead)
 	noResult(l, reasons)
@@ -318,7 +318,7 @@ func ownRemedies(code string, own []report.Remedy, nextCode string, next []repor
 // others names the equal findings of a problem, and says what follows from it.
 func others(l *layout, p *digest.Problem) {
 	if n := len(p.Findings) - 1; n > 0 {
-		names := texts(p.Findings[1:], digest.Subject)
+		names := report.Texts(p.Findings[1:], digest.Subject)
 		l.paint(inset, dim, fmt.Sprintf("the same for %d more: %s", n, first(names, maxJoined)))
 	}
 	if so := digest.Consequences(p); so != "" {

@@ -201,14 +201,14 @@ func (l *layout) screen() int {
 
 // gapLines names what could not be read, on a screen at most maxGaps of it.
 func gapLines(l *layout, gaps []report.Gap) {
-	shortLines(l, yellow, "gap", texts(joined(gaps), func(g report.Gap) string {
+	shortLines(l, yellow, "gap", report.Texts(joined(gaps), func(g report.Gap) string {
 		return "Not read: " + digest.What(&g) + ": " + g.Why()
 	}))
 }
 
 // noteLines adds notes as gapLines adds gaps.
 func noteLines(l *layout, notes []string) {
-	shortLines(l, plain, "note", texts(notes, func(note string) string { return "Note: " + note }))
+	shortLines(l, plain, "note", report.Texts(notes, func(note string) string { return "Note: " + note }))
 }
 
 // shortLines adds each text. On a screen, it adds each in at most maxProblem lines, and counts those after maxGaps.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
@@ -54,7 +55,7 @@ func plan(l *layout, a *report.Repair) {
 			written = append(written, o)
 		}
 	}
-	for objects := range chunks(written, func(o report.RepairedObject) bundleKey {
+	for objects := range digest.Runs(written, func(o report.RepairedObject) bundleKey {
 		return bundleKey{o.Cluster, o.BundleDeployment}
 	}) {
 		l.title(placeOf(objects[0]))

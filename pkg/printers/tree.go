@@ -234,8 +234,8 @@ func (t forest) aggregate(l level, key string, members []*report.BundleDeploymen
 
 // stateOf counts the bundle deployments that are ready, and those on clusters that were not read.
 func stateOf(members []*report.BundleDeployment) phrase {
-	ready := count(members, func(bd *report.BundleDeployment) bool { return bd.State == report.Ready })
-	unread := count(members, digest.Unread)
+	ready := report.Count(members, func(bd *report.BundleDeployment) bool { return bd.State == report.Ready })
+	unread := report.Count(members, digest.Unread)
 	hidden := styled(yellow, fmt.Sprintf("%d ?", unread))
 	switch known := len(members) - unread; {
 	case unread == 0:
@@ -310,7 +310,7 @@ func (t forest) counted(members []*report.BundleDeployment, leaf level) []branch
 	var out []branch
 	if n > 0 {
 		line := foldedLine(n, leaf.kind, "not read")
-		well := count(members[:n], func(bd *report.BundleDeployment) bool { return !notWell(bd) })
+		well := report.Count(members[:n], func(bd *report.BundleDeployment) bool { return !notWell(bd) })
 		line.state, line.fleetState = styled(yellow, "?"), join(fraction(well, n), " ready")
 		out = append(out, line)
 	}

@@ -63,12 +63,7 @@ func Cut(hunks []Hunk) (out []Hunk, shortened, dropped int) {
 // cutRuns replaces the end of each long run of removed or added lines by a line with their number, and returns the
 // number of all.
 func cutRuns(changes []Change) (out []Change, dropped int) {
-	for i := 0; i < len(changes); {
-		begin := i
-		for i < len(changes) && changes[i].Sign == changes[begin].Sign {
-			i++
-		}
-		run := changes[begin:i]
+	for run := range Runs(changes, func(c Change) rune { return c.Sign }) {
 		if n := len(run) - MaxRun; run[0].Sign != ' ' && n > 1 {
 			out = append(append(out, run[:MaxRun]...), Change{Omitted, fmt.Sprintf(" %d more lines", n)})
 			dropped += n

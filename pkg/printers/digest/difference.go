@@ -247,7 +247,7 @@ func (d Details) about(members []*report.BundleDeployment) (since, object string
 	if from != "" {
 		since = " since " + shortTime(from, d.now, "")
 	}
-	objects = namesIn(objects, func(s string) string { return s })
+	objects = namesIn(objects, itself)
 	if len(objects) > 0 {
 		object = ", " + objects[0]
 	}

@@ -27,12 +27,8 @@ const (
 // Verdict returns the result of an audit in a few words. It is Good only if everything was read, every bundle
 // deployment is ready, and no findings are left out of the report.
 func Verdict(a *report.Audit) (Level, string) {
-	unread, all, ready := a.WithoutResult(), len(a.BundleDeployments), 0
-	for i := range a.BundleDeployments {
-		if a.BundleDeployments[i].State == report.Ready {
-			ready++
-		}
-	}
+	unread, all := a.WithoutResult(), len(a.BundleDeployments)
+	ready := report.Count(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.State == report.Ready })
 	other := ""
 	if a.Summary.Ignored > 0 {
 		other = "other "

@@ -5,6 +5,7 @@ package digest
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -30,13 +31,13 @@ func Fleetwide(a *report.Audit) string {
 	out := fmt.Sprintf("%d of %s on %s %s not ready, as Fleet reports", all.reported,
 		report.Plural(all.n, "bundle deployment"), report.Plural(len(all.clusters), "cluster"), be(all.reported))
 	if all.silent > 0 {
-		out += fmt.Sprintf(", and %d %s no status", all.silent, have(all.silent))
+		out += fmt.Sprintf(", and %d %s no status", all.silent, Form(all.silent, "has", "have"))
 	}
 	if here.n == 0 {
 		return out + ". No cluster was read."
 	}
 	return out + fmt.Sprintf(". %s %s read: %d of %d %s not ready there (%s)%s, Fleet reports %d.",
-		report.Plural(len(here.clusters), "cluster"), was(len(here.clusters)), here.notReady, here.n, be(here.notReady),
+		report.Plural(len(here.clusters), "cluster"), Form(len(here.clusters), "was", "were"), here.notReady, here.n, be(here.notReady),
 		readyObjects(a.Summary.Counts)+otherObjects(a.Summary.Counts), here.withoutResult(), here.reported)
 }
 
@@ -75,7 +76,7 @@ func (t *tallies) withoutResult() string {
 	if t.unknown == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d %s no result", t.unknown, have(t.unknown))
+	return fmt.Sprintf(", %d %s no result", t.unknown, Form(t.unknown, "has", "have"))
 }
 
 // Elsewhere says that clusters were not read, whose states are those, and how old the heartbeats of their agents are;
@@ -86,7 +87,7 @@ func Elsewhere(a *report.Audit) string {
 		return ""
 	}
 	return strings.Join(NonEmpty(fmt.Sprintf("%s %s not read: the states there are those that Fleet reports.",
-		report.Plural(len(unread), "cluster"), was(len(unread))), Heartbeats(a)), " ")
+		report.Plural(len(unread), "cluster"), Form(len(unread), "was", "were")), Heartbeats(a)), " ")
 }
 
 // unreadClusters are the clusters that were not read.
@@ -109,8 +110,11 @@ func Heartbeats(a *report.Audit) string {
 	}
 	oldest, name, silent := time.Duration(-1), "", len(unread)
 	for _, c := range a.Clusters {
-		seen, known := heartbeat(&c)
-		if !known || !unread[c.Namespace+"/"+c.Name] {
+		if c.Reported == nil || !unread[c.Namespace+"/"+c.Name] {
+			continue
+		}
+		seen, err := time.Parse(time.RFC3339, c.Reported.AsOf)
+		if err != nil {
 			continue
 		}
 		silent--
@@ -123,18 +127,9 @@ func Heartbeats(a *report.Audit) string {
 	}
 	out := fmt.Sprintf("The oldest heartbeat is %s old (%s).", ageOf(oldest), name)
 	if silent > 0 {
-		out += fmt.Sprintf(" %s %s no heartbeat.", report.Plural(silent, "cluster"), have(silent))
+		out += fmt.Sprintf(" %s %s no heartbeat.", report.Plural(silent, "cluster"), Form(silent, "has", "have"))
 	}
 	return out
-}
-
-// heartbeat is the time at which the agent of a Cluster last reported.
-func heartbeat(c *report.Aggregate) (at time.Time, known bool) {
-	if c.Reported == nil {
-		return at, false
-	}
-	at, err := time.Parse(time.RFC3339, c.Reported.AsOf)
-	return at, err == nil
 }
 
 // ageOf writes a duration in its largest unit.
@@ -149,27 +144,15 @@ func ageOf(d time.Duration) string {
 	return report.Plural(max(0, int(d/time.Minute)), "minute")
 }
 
-// be, was and have are the verbs of a number.
-func be(n int) string {
+// Form is the form of a word for n things: the singular or the plural.
+func Form(n int, singular, plural string) string {
 	if n == 1 {
-		return "is"
+		return singular
 	}
-	return "are"
+	return plural
 }
 
-func was(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
-}
-
-func have(n int) string {
-	if n == 1 {
-		return "has"
-	}
-	return "have"
-}
+func be(n int) string { return Form(n, "is", "are") }
 
 // readyObjects is the number of ready objects, and otherObjects those of the others by their state.
 func readyObjects(c report.Counts) string {
@@ -201,6 +184,21 @@ func Tally(n int, words string) string {
 // NonEmpty returns the texts that are not empty.
 func NonEmpty(all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// Runs splits a list into runs of neighbours with the same key.
+func Runs[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for begin, end := 0, 1; begin < len(list); end++ {
+			if end < len(list) && key(list[end]) == key(list[begin]) {
+				continue
+			}
+			if !yield(list[begin:end]) {
+				return
+			}
+			begin = end
+		}
+	}
 }
 
 // MaxDetailed is the number of bundle deployments up to which each of them is shown.

@@ -26,16 +26,10 @@ func (p *Problem) First() *report.Finding { return p.Findings[0] }
 // Clusters are the clusters with the problem, in the order of the report.
 func (p *Problem) Clusters() []string {
 	var out []string
-	known := map[string]bool{}
 	for _, f := range p.Findings {
-		for _, c := range Clusters(f) {
-			if !known[c] {
-				known[c] = true
-				out = append(out, c)
-			}
-		}
+		out = append(out, Clusters(f)...)
 	}
-	return out
+	return namesIn(out, itself)
 }
 
 // Severity is the highest one of the findings, and of those that follow.

@@ -51,7 +51,7 @@ func (h Headlines) Parts(p *Problem) (about, message string) {
 	bundles := namesIn(p.Findings, func(f *report.Finding) string { return cmp.Or(f.Bundle, f.BundleDeployment) })
 	subject := BaseName(bundles[0])
 	if n := len(bundles); n > 1 {
-		subject = fmt.Sprintf("%d bundles (%s)", n, First(baseNames(bundles), maxBundles))
+		subject = fmt.Sprintf("%d bundles (%s)", n, First(report.Texts(bundles, BaseName), maxBundles))
 	}
 	subject += h.onClusters(p, bundles)
 	predicate, found := strings.CutPrefix(f.Message, f.BundleDeployment+" ")
@@ -139,6 +139,8 @@ func namesIn[T any](list []T, name func(T) string) []string {
 	return out
 }
 
+func itself(s string) string { return s }
+
 // onClusters says on which clusters a problem of bundles is, and of how many that is; empty if the audit is about one
 // cluster.
 func (h Headlines) onClusters(p *Problem, bundles []string) string {
@@ -157,16 +159,7 @@ func (h Headlines) onClusters(p *Problem, bundles []string) string {
 	case of > len(clusters):
 		n += fmt.Sprintf(" of %d", of)
 	}
-	return fmt.Sprintf(" on %s clusters (%s)", n, First(baseNames(clusters), most))
-}
-
-// baseNames are names without their namespaces.
-func baseNames(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = BaseName(name)
-	}
-	return out
+	return fmt.Sprintf(" on %s clusters (%s)", n, First(report.Texts(clusters, BaseName), most))
 }
 
 // maxBundles is the number of bundles that a headline names, and of clusters if it names several bundles.
