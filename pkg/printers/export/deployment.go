@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
@@ -92,13 +94,6 @@ func unready(bd *report.BundleDeployment) objects {
 	return objects{Shown: shown, More: len(all) - len(shown)}
 }
 
-// spreadBar shows how many bundle deployments are ready. Those on clusters that were not read have their own
-// share.
-func spreadBar(s *digest.Spread) bar {
-	return bar{digest.Fraction(s.Ready(), s.All), parts(s.All, htmlShare{"ready", s.Read - s.NotReady},
-		htmlShare{"notready", s.NotReady}, htmlShare{"unknown", s.All - s.Read})}
-}
-
 // bar is a fraction of ready objects with the parts of its picture, which is 100 wide.
 type bar struct {
 	Text  string
@@ -111,14 +106,33 @@ type part struct {
 	From, Width string
 }
 
+// newBar returns the bar of a number of objects with the numbers of those that are ready, and so on.
+func newBar(text string, all int, ready, notReady, missing, unknown int) bar {
+	out, from := bar{Text: text}, 0.0
+	classes := []string{"ready", "notready", "missing", "unknown"}
+	for i, n := range []int{ready, notReady, missing, unknown} {
+		if n > 0 && all > 0 {
+			width := 100 * float64(n) / float64(all)
+			out.Parts = append(out.Parts, part{classes[i], fmt.Sprintf("%.2f", from), fmt.Sprintf("%.2f", width)})
+			from += width
+		}
+	}
+	return out
+}
+
+// spreadBar shows how many bundle deployments are ready. Those on clusters that were not read have their own
+// share.
+func spreadBar(s *digest.Spread) bar {
+	return newBar(digest.Fraction(s.Ready(), s.All), s.All, s.Read-s.NotReady, s.NotReady, 0, s.All-s.Read)
+}
+
 // actualBar shows the objects by their state.
 func actualBar(c report.Counts, none bool) bar {
 	if none {
-		return bar{Text: "?", Parts: parts(1, htmlShare{"unknown", 1})}
+		return newBar("?", 1, 0, 0, 0, 1)
 	}
-	return bar{digest.Fraction(c.Ready, c.Desired), parts(c.Desired, htmlShare{"ready", c.Ready},
-		htmlShare{"notready", c.NotReady + c.Modified}, htmlShare{"missing", c.Missing + c.Unowned},
-		htmlShare{"unknown", c.Unknown})}
+	return newBar(digest.Fraction(c.Ready, c.Desired), c.Desired, c.Ready, c.NotReady+c.Modified, c.Missing+c.Unowned,
+		c.Unknown)
 }
 
 // aggregateBar shows the actual objects of an aggregate.
@@ -132,36 +146,14 @@ func aggregateBar(x digest.Aggregate) bar {
 // reportedBar shows the numbers that Fleet reports. Those of an old status are not shown as ready.
 func reportedBar(r *report.Reported) bar {
 	text := digest.ReportedFraction(r)
-	if text == "" {
+	switch {
+	case text == "":
 		return bar{}
+	case r.Stale:
+		return newBar(text, 1, 0, 0, 0, 1)
 	}
-	ready := max(min(*r.Ready, *r.DesiredReady), 0)
-	missing := 0
-	if r.Missing != nil {
-		missing = max(min(*r.Missing, *r.DesiredReady-ready), 0)
-	}
-	if r.Stale {
-		return bar{text, parts(1, htmlShare{"unknown", 1})}
-	}
-	return bar{text, parts(*r.DesiredReady, htmlShare{"ready", ready}, htmlShare{"notready",
-		*r.DesiredReady - ready - missing},
-		htmlShare{"missing", missing})}
-}
-
-type htmlShare struct {
-	class string
-	n     int
-}
-
-func parts(of int, shares ...htmlShare) []part {
-	var out []part
-	at := 0.0
-	for _, s := range shares {
-		if s.n > 0 && of > 0 {
-			width := 100 * float64(s.n) / float64(of)
-			out = append(out, part{s.class, fmt.Sprintf("%.2f", at), fmt.Sprintf("%.2f", width)})
-			at += width
-		}
-	}
-	return out
+	all := *r.DesiredReady
+	ready := max(min(*r.Ready, all), 0)
+	missing := max(min(ptr.Deref(r.Missing, 0), all-ready), 0)
+	return newBar(text, all, ready, all-ready-missing, missing, 0)
 }

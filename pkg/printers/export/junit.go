@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jstemmer/go-junit-report/v2/junit"
@@ -28,7 +29,12 @@ func WriteJUnit(w io.Writer, a *report.Audit) error {
 	for i := range a.BundleDeployments {
 		out.AddSuite(p.deployment(&a.BundleDeployments[i]))
 	}
-	for _, suite := range []junit.Testsuite{p.others(), p.gaps(), p.leftOut(), p.notes()} {
+	others, notes := junit.Testsuite{Name: "other findings"}, junit.Testsuite{Name: "notes"}
+	p.addFindings(&others, "fleet", p.otherFindings)
+	if len(p.Notes) > 0 {
+		notes.SystemOut = &junit.Output{Data: escape.Text(strings.Join(p.Notes, "\n"))}
+	}
+	for _, suite := range []junit.Testsuite{others, p.gaps(), p.leftOut(), notes} {
 		if suite.Tests > 0 || suite.SystemOut != nil {
 			out.AddSuite(suite)
 		}
@@ -100,13 +106,9 @@ func (p *printer) deployment(bd *report.BundleDeployment) junit.Testsuite {
 		suite.AddTestcase(resource(class, r, about[r.Ref]))
 		delete(about, r.Ref)
 	}
-	var rest []report.Finding
-	for _, f := range p.findings[key] {
-		if _, ok := about[f.Object]; ok {
-			rest = append(rest, f)
-		}
-	}
-	p.addFindings(&suite, class, rest)
+	p.addFindings(&suite, class, slices.DeleteFunc(slices.Clone(p.findings[key]), func(f report.Finding) bool {
+		return about[f.Object] == nil
+	}))
 	return suite
 }
 
@@ -130,16 +132,16 @@ func (p *printer) state(bd *report.BundleDeployment) (junit.Testcase, bool) {
 	return test, true
 }
 
+// newTest returns a test that is about an object.
+func newTest(class, begin string, o object.Ref) junit.Testcase {
+	name := begin + " " + o.Kind + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+	return junit.Testcase{Classname: class, Name: escape.Line(name)}
+}
+
 // resource is the test of an object.
 func resource(class string, r *report.Resource, findings []report.Finding) junit.Testcase {
-	test := junit.Testcase{Classname: class, Name: escape.Line(r.APIVersion + " " + r.Kind + " " +
-		strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))}
-	var failures []report.Finding
-	for _, f := range findings {
-		if f.Severity != report.Info {
-			failures = append(failures, f)
-		}
-	}
+	test := newTest(class, r.APIVersion, r.Ref)
+	failures := slices.DeleteFunc(slices.Clone(findings), informational)
 	state := string(r.State)
 	if r.Reason != "" {
 		state += " (" + r.Reason + ")"
@@ -148,9 +150,9 @@ func resource(class string, r *report.Resource, findings []report.Finding) junit
 	case r.State == report.Unknown:
 		test.Error = outcome(cmp.Or(r.Reason, state), "the object is "+state+because(r.Message), details)
 	case len(failures) > 0:
-		test.Failure = outcome(distinctCodes(failures), failures[0].Message, details)
+		test.Failure = outcome(codesOf(failures), failures[0].Message, details)
 	case r.State != report.Ready:
-		test.Skipped = outcome(cmp.Or(distinctCodes(findings), state), "the object is "+state+because(r.Message),
+		test.Skipped = outcome(cmp.Or(codesOf(findings), state), "the object is "+state+because(r.Message),
 			details)
 	case details != "":
 		test.SystemOut = &junit.Output{Data: escape.Text(details)}
@@ -167,8 +169,7 @@ func (p *printer) addFindings(suite *junit.Testsuite, class string, findings []r
 			info = append(info, f)
 			continue
 		}
-		test := junit.Testcase{Classname: class, Name: escape.Line(f.Code + " " + f.Object.Kind + " " +
-			strings.TrimPrefix(f.Object.Namespace+"/"+f.Object.Name, "/"))}
+		test := newTest(class, f.Code, f.Object)
 		details := describe([]report.Finding{f})
 		if p.causes.Covers(&f) {
 			test.Skipped = outcome(f.Code, p.causes.Text(&f), details)
@@ -180,13 +181,6 @@ func (p *printer) addFindings(suite *junit.Testsuite, class string, findings []r
 	if len(info) > 0 {
 		suite.SystemOut = &junit.Output{Data: escape.Text(describe(info))}
 	}
-}
-
-// others is the suite of the findings that are about no bundle deployment of the report.
-func (p *printer) others() junit.Testsuite {
-	suite := junit.Testsuite{Name: "other findings"}
-	p.addFindings(&suite, "fleet", p.otherFindings)
-	return suite
 }
 
 // gaps is the suite of what could not be read.
@@ -223,20 +217,13 @@ func (p *printer) leftOut() junit.Testsuite {
 	return suite
 }
 
-// notes is a suite without tests.
-func (p *printer) notes() junit.Testsuite {
-	suite := junit.Testsuite{Name: "notes"}
-	if len(p.Notes) > 0 {
-		suite.SystemOut = &junit.Output{Data: escape.Text(strings.Join(p.Notes, "\n"))}
-	}
-	return suite
-}
-
 // outcome is why a test did not pass. The library escapes what has a meaning in XML, but not the characters that XML
 // does not have.
 func outcome(kind, message, details string) *junit.Result {
 	return &junit.Result{Type: escape.Line(kind), Message: escape.Line(message), Data: escape.Text(details)}
 }
+
+func informational(f report.Finding) bool { return f.Severity == report.Info }
 
 func because(message string) string {
 	if message == "" {
@@ -245,12 +232,8 @@ func because(message string) string {
 	return ": " + message
 }
 
-func distinctCodes(findings []report.Finding) string {
-	var out []string
-	for _, f := range findings {
-		out = append(out, f.Code)
-	}
-	return strings.Join(out, ", ")
+func codesOf(findings []report.Finding) string {
+	return strings.Join(report.Texts(findings, func(f report.Finding) string { return f.Code }), ", ")
 }
 
 // describe writes findings with their evidence and next steps.

@@ -47,14 +47,7 @@ func (d *document) gaps(a *report.Audit) {
 	}
 	if len(a.Notes) > 0 {
 		d.add("### Notes", "")
-		var lines []string
-		for _, n := range a.Notes {
-			lines = append(lines, "- "+prose(n))
-		}
-		if left := d.some(lines, share); left > 0 {
-			d.add("- … and " + report.Plural(left, "more note"))
-		}
-		d.add("")
+		d.list(report.Texts(a.Notes, func(n string) string { return "- " + prose(n) }), share, "more note")
 	}
 }
 
@@ -73,7 +66,7 @@ func (d *document) deployments(a *report.Audit) {
 			state += " " + bd.Reason
 		}
 		rows = append(rows, []string{code(bd.Name), code(bd.Cluster), prose(state),
-			actual(bd.Counts, bd.WithoutResult()), reported(bd.Reported), digest.NotReady(bd.Counts)})
+			actualBar(bd.Counts, bd.WithoutResult()).Text, reported(bd.Reported), digest.NotReady(bd.Counts)})
 	}
 	if len(rows) > 0 {
 		d.add("### Bundle deployments", "")
@@ -107,13 +100,6 @@ func (d *document) bundles(a *report.Audit) {
 	if ready > 0 {
 		d.add(fmt.Sprintf("Every deployment is ready in %s.", report.Plural(ready, "bundle")), "")
 	}
-}
-
-func actual(c report.Counts, none bool) string {
-	if none {
-		return "?"
-	}
-	return digest.Fraction(c.Ready, c.Desired)
 }
 
 // reported is the fraction that Fleet reports, and its state.

@@ -22,14 +22,8 @@ func (d *document) problems(a *report.Audit, all []*digest.Problem) {
 		return
 	}
 	d.add("### Problems", "")
-	items, names := make([]string, len(all)), digest.NewHeadlines(a)
-	for i, p := range all {
-		items[i] = problem(names, p)
-	}
-	if left := d.some(items, 3*share); left > 0 {
-		d.add("- … and " + report.Plural(left, "more problem"))
-	}
-	d.add("")
+	names := digest.NewHeadlines(a)
+	d.list(report.Texts(all, func(p *digest.Problem) string { return problem(names, p) }), 3*share, "more problem")
 }
 
 // problem is one problem as an element of a list, with what it is about and what follows from it.
@@ -40,10 +34,7 @@ func problem(headlines digest.Headlines, p *digest.Problem) string {
 		lines = append(lines, "  - bundle "+code(f.Bundle))
 	}
 	if n := len(p.Findings) - 1; n > 0 {
-		names := make([]string, n)
-		for i, f := range p.Findings[1:] {
-			names[i] = code(digest.Subject(f))
-		}
+		names := report.Texts(p.Findings[1:], func(f *report.Finding) string { return code(digest.Subject(f)) })
 		lines = append(lines, fmt.Sprintf("  - the same for %d more: %s", n, digest.First(names, digest.MaxNames)))
 	}
 	if so := digest.Consequences(p); so != "" {
@@ -233,6 +224,14 @@ func (d *document) table(header []string, rows [][]string, more string) {
 	if left > 0 {
 		d.add(fmt.Sprintf("… and %d more %s.", left, more), "")
 	}
+}
+
+// list adds the elements of a list that fit into a length. more says what the others are.
+func (d *document) list(items []string, length int, more string) {
+	if left := d.some(items, length); left > 0 {
+		d.add("- … and " + report.Plural(left, more))
+	}
+	d.add("")
 }
 
 // some adds the lines that fit into a length, and returns the number of the others.

@@ -93,8 +93,7 @@ func (b *builder) problem(x *digest.Problem) htmlProblem {
 		Same: b.list(x.Findings[1:]), Follow: b.list(x.Follow)}
 	out.Follow.Codes = true
 	f := x.First()
-	reworded := len(x.Findings) > 1 || len(f.Clusters) > 1 || digest.AboutFleet(f)
-	if reworded {
+	if len(x.Findings) > 1 || len(f.Clusters) > 1 || digest.AboutFleet(f) {
 		out.Message = f.Message
 	}
 	if !digest.AboutFleet(f) { // equal findings about objects have the same bundle
@@ -158,11 +157,7 @@ func filters(a *report.Audit) (clusters, codes []string, of places) {
 
 // of are the places of the clusters of a finding.
 func (p places) of(f *report.Finding) string {
-	var out []string
-	for _, c := range digest.Clusters(f) {
-		out = append(out, strconv.Itoa(p[c]))
-	}
-	return strings.Join(out, " ")
+	return strings.Join(report.Texts(digest.Clusters(f), func(c string) string { return strconv.Itoa(p[c]) }), " ")
 }
 
 // page is what the layout shows.
@@ -233,19 +228,13 @@ func (t tile) Noun() string {
 
 // aggregate adds the aggregates of each kind.
 func (p *page) aggregate() {
-	for _, x := range digest.Aggregates(p.Audit) {
-		if len(p.Aggregates) == 0 || p.Aggregates[len(p.Aggregates)-1].Kind != x.Kind {
-			p.Aggregates = append(p.Aggregates, aggregates{Kind: x.Kind})
+	for rows := range digest.Runs(digest.Aggregates(p.Audit), func(x digest.Aggregate) string { return x.Kind }) {
+		x := aggregates{Kind: rows[0].Kind, Rows: rows}
+		at := slices.IndexFunc(rows, digest.Aggregate.Well)
+		if at >= 0 && len(rows)-at > manyWell {
+			x.Rows, x.Well = rows[:at], rows[at:]
 		}
-		of := &p.Aggregates[len(p.Aggregates)-1]
-		of.Rows = append(of.Rows, x)
-	}
-	for i := range p.Aggregates {
-		of := &p.Aggregates[i]
-		at := slices.IndexFunc(of.Rows, digest.Aggregate.Well)
-		if at >= 0 && len(of.Rows)-at > manyWell {
-			of.Rows, of.Well = of.Rows[:at], of.Rows[at:]
-		}
+		p.Aggregates = append(p.Aggregates, x)
 	}
 }
 
@@ -273,7 +262,7 @@ func source(content string) string {
 // functions are the functions of the layout.
 var functions = template.FuncMap{
 	"plural":   report.Plural,
-	"add":      sum,
+	"add":      func(x, y int) int { return x + y },
 	"rows":     func(kind string, rows []digest.Aggregate) aggregates { return aggregates{Kind: kind, Rows: rows} },
 	"level":    digest.LevelOf,
 	"clusters": digest.Clusters,
@@ -283,14 +272,6 @@ var functions = template.FuncMap{
 	"spread":   spreadBar,
 	"reported": reportedBar,
 	"unready":  unready,
-}
-
-func sum(numbers ...int) int {
-	out := 0
-	for _, n := range numbers {
-		out += n
-	}
-	return out
 }
 
 // WriteHTML writes the report as an HTML document. The document needs JavaScript only for filters, the theme and
