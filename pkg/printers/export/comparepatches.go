@@ -55,7 +55,7 @@ func WriteComparePatches(w io.Writer, a *report.Audit) error {
 // bundle has the modified fields of the objects of one bundle, and its missing Jobs, on all clusters.
 type bundle struct {
 	helmOp  string
-	objects map[object.Ref]*fields
+	objects map[object.Ref]fields
 	// jobs are the clusters by Job.
 	jobs map[object.Ref][]string
 	// deployments is the number of its bundle deployments in the report.
@@ -63,11 +63,7 @@ type bundle struct {
 }
 
 // fields are the modified fields of an object.
-type fields struct {
-	all []field
-	// pointers are the JSON pointers by path, and paths are the paths by pointer.
-	pointers, paths map[string]string
-}
+type fields []field
 
 // field is one modified field on one cluster.
 type field struct {
@@ -80,13 +76,13 @@ func collect(deployments []report.BundleDeployment, findings []report.Finding) m
 	for _, bd := range deployments {
 		name := cmp.Or(bd.Bundle, bd.Key())
 		if out[name] == nil {
-			out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]*fields{}, jobs: map[object.Ref][]string{}}
+			out[name] = &bundle{helmOp: bd.HelmOp, objects: map[object.Ref]fields{}, jobs: map[object.Ref][]string{}}
 		}
 		out[name].deployments++
 		for _, r := range bd.Resources {
 			switch {
 			case r.State == report.Modified:
-				out[name].add(r, bd.Cluster)
+				out[name].add(r.Ref, bd.Cluster, r.Differences...)
 			case finishes(r) && bd.DesiredFrom == "release":
 				out[name].jobs[r.Ref] = append(out[name].jobs[r.Ref], bd.Cluster)
 			}
@@ -95,8 +91,7 @@ func collect(deployments []report.BundleDeployment, findings []report.Finding) m
 	for i := range findings {
 		// Fleet reports its replicas as modified.
 		if f := &findings[i]; f.Code == codes.ScaledOutside && out[f.Bundle] != nil {
-			out[f.Bundle].add(report.Resource{Ref: f.Object, Differences: []report.Difference{{Path: ".spec.replicas",
-				Pointer: "/spec/replicas"}}}, f.Cluster)
+			out[f.Bundle].add(f.Object, f.Cluster, report.Difference{Path: ".spec.replicas", Pointer: "/spec/replicas"})
 		}
 	}
 	maps.DeleteFunc(out, func(_ string, b *bundle) bool { return len(b.objects)+len(b.jobs) == 0 })
@@ -110,103 +105,80 @@ func finishes(r report.Resource) bool {
 }
 
 // add adds the fields of a modified object on a cluster.
-func (x *bundle) add(r report.Resource, cluster string) {
-	of := x.objects[r.Ref]
-	if of == nil {
-		of = &fields{pointers: map[string]string{}, paths: map[string]string{}}
-		x.objects[r.Ref] = of
+func (x *bundle) add(o object.Ref, cluster string, differences ...report.Difference) {
+	known := x.objects[o]
+	for _, d := range differences {
+		known = append(known, field{d, cluster})
 	}
-	for _, d := range r.Differences {
-		of.add(field{d, cluster})
-	}
+	x.objects[o] = known
 }
 
-// several is the path or the pointer of a field that is in different positions on different clusters.
-const several = "\x00"
-
-func (f *fields) add(x field) {
-	f.all = append(f.all, x)
-	for _, known := range []struct {
-		values     map[string]string
-		key, value string
-	}{{f.pointers, x.Path, x.Pointer}, {f.paths, x.Pointer, x.Path}} {
-		if v, ok := known.values[known.key]; ok && v != known.value {
-			known.values[known.key] = several
-		} else {
-			known.values[known.key] = known.value
+// moved returns a function that reports whether a field is in different positions on different clusters: its path has
+// several pointers, or its pointer has several paths.
+func (f fields) moved() func(field) bool {
+	known, pointers, paths := map[[2]string]bool{}, map[string]int{}, map[string]int{}
+	for _, x := range f {
+		if pair := [2]string{x.Path, x.Pointer}; !known[pair] {
+			known[pair] = true
+			pointers[x.Path]++
+			paths[x.Pointer]++
 		}
 	}
-}
-
-// pointer returns the JSON pointer that excludes a field on each cluster on which it is modified; otherwise the reason
-// why no pointer can exclude it.
-func (f *fields) pointer(x field) (pointer, reason string) {
-	switch {
-	case f.pointers[x.Path] == several, x.Pointer != "" && f.paths[x.Pointer] == several:
-		return "", "it is in different positions of a list on different clusters"
-	case x.Pointer == "":
-		return "", "no rule ignores only this field: it has another position in the live list, another rule of the " +
-			"bundle depends on it, or the object has too many such fields"
-	case hidden(x.Pointer):
-		return "", "its path has characters that are not printable"
-	}
-	return x.Pointer, ""
+	return func(x field) bool { return pointers[x.Path] > 1 || x.Pointer != "" && paths[x.Pointer] > 1 }
 }
 
 // byPosition marks a field in the element of a list.
 const byPosition = " (by its position in the list)"
 
-// lines are the comments about the fields of an object, by path: those that its rule ignores, and those that it does
-// not ignore.
-type lines struct{ ignored, others map[string][]string }
-
-// rule returns the rule for an object, and comments about its fields.
-func (f *fields) rule(ref object.Ref) (compare.Rule, lines) {
+// rule returns the rule for an object, and adds comments about its fields: those that the rule ignores, and others.
+func (f fields) rule(ref object.Ref, ignored, others map[string][]string) compare.Rule {
 	var pointers []string
-	accepted, about := map[string]bool{}, lines{map[string][]string{}, map[string][]string{}}
-	for _, x := range f.all {
-		if p, _ := f.pointer(x); p != "" {
-			pointers, accepted[x.Path] = append(pointers, p), true
+	accepted, reasons, moved := map[string]bool{}, make([]string, len(f)), f.moved()
+	for i, x := range f {
+		switch {
+		case moved(x):
+			reasons[i] = "it is in different positions of a list on different clusters"
+		case x.Pointer == "":
+			reasons[i] = "no rule ignores only this field: it has another position in the live list, another rule of " +
+				"the bundle depends on it, or the object has too many such fields"
+		case hidden(x.Pointer):
+			reasons[i] = "its path has characters that are not printable"
+		default:
+			pointers, accepted[x.Path] = append(pointers, x.Pointer), true
 		}
 	}
-	for _, x := range f.all {
-		_, reason := f.pointer(x)
+	for i, x := range f {
 		switch line := ref.Key().String() + ": " + x.Path; {
-		case reason != "" && !compare.Inside(x.Path, accepted):
-			line += ": " + reason
-			about.others[line] = append(about.others[line], x.cluster)
+		case reasons[i] != "" && !compare.Inside(x.Path, accepted):
+			line += ": " + reasons[i]
+			others[line] = append(others[line], x.cluster)
 		case strings.Contains(x.Path, "["):
 			line += byPosition
 			fallthrough
 		default:
-			about.ignored[line] = append(about.ignored[line], x.cluster)
+			ignored[line] = append(ignored[line], x.cluster)
 		}
 	}
-	return compare.Exclude(ref, pointers), about
+	return compare.Exclude(ref, pointers)
 }
 
 // write writes the document of a bundle.
 func (x *bundle) write(b *bytes.Buffer, name string) error {
 	var rules []compare.Rule
-	all := lines{map[string][]string{}, map[string][]string{}}
+	ignored, missing, others := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, ref := range slices.SortedFunc(maps.Keys(x.objects), object.Ref.Compare) {
 		if hidden(ref.APIVersion + ref.Kind + ref.Namespace + ref.Name) {
-			line := ref.Key().String() + ": its name has characters that are not printable"
-			all.others[line] = nil
+			others[ref.Key().String()+": its name has characters that are not printable"] = nil
 			continue
 		}
-		rule, about := x.objects[ref].rule(ref)
-		if len(rule.JSONPointers) > 0 {
+		if rule := x.objects[ref].rule(ref, ignored, others); len(rule.JSONPointers) > 0 {
 			rules = append(rules, rule)
 		}
-		maps.Copy(all.ignored, about.ignored)
-		maps.Copy(all.others, about.others)
 	}
-	missing := map[string][]string{}
 	for _, ref := range slices.SortedFunc(maps.Keys(x.jobs), object.Ref.Compare) {
 		line := ref.Key().String()
 		if hidden(ref.APIVersion + ref.Namespace + ref.Name) {
-			all.others[line+": its name has characters that are not printable"] = nil
+			others[line+": its name has characters that are not printable"] = nil
 			continue
 		}
 		missing[line] = x.jobs[ref]
@@ -218,9 +190,9 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 		comment(b, "It belongs to HelmOp "+x.helmOp+", which has no fleet.yaml: append the entries in the spec of the "+
 			"HelmOp.")
 	}
-	list(b, "These fields are ignored:", all.ignored)
+	list(b, "These fields are ignored:", ignored)
 	positions := func(line string) bool { return strings.HasSuffix(line, byPosition) }
-	if x.deployments > 1 && slices.ContainsFunc(slices.Collect(maps.Keys(all.ignored)), positions) {
+	if x.deployments > 1 && slices.ContainsFunc(slices.Collect(maps.Keys(ignored)), positions) {
 		comment(b, "A position was only checked on the clusters that are named. On another cluster, the rule ignores "+
 			"the field at this position.")
 	}
@@ -229,7 +201,7 @@ func (x *bundle) write(b *bytes.Buffer, name string) error {
 		comment(b, "An agent of Fleet 0.13 or 0.14 crashes if a bundle ignores more than one missing Job: use only "+
 			"one of these entries there.")
 	}
-	list(b, "These fields are modified too, but not ignored:", all.others)
+	list(b, "These fields are modified too, but not ignored:", others)
 	if len(rules) == 0 {
 		return nil
 	}
