@@ -256,17 +256,6 @@ func (p *Progress) line() string {
 	return string(r[:min(len(r), max(p.width()-1, 0))])
 }
 
-// coloured reports whether to use colours: always, never, or auto, which means on a terminal without NO_COLOR.
-func coloured(mode string, out io.Writer) bool {
-	switch mode {
-	case "always":
-		return true
-	case "never":
-		return false
-	}
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(out)
-}
-
 // descriptor is a file, or a stream with the descriptor of a file.
 type descriptor interface{ Fd() uintptr }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -90,7 +91,15 @@ func (f *PrintFlags) ForPeople() bool {
 }
 
 // Coloured reports whether to print in colours to a stream: on request, or on a terminal that supports them.
-func (f *PrintFlags) Coloured(out io.Writer) bool { return coloured(f.colour.String(), out) }
+func (f *PrintFlags) Coloured(out io.Writer) bool {
+	switch f.colour.String() {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return os.Getenv("NO_COLOR") == "" && Redraws(out)
+}
 
 // format is the format in effect: --template alone selects go-template, as in kubectl.
 func (f *PrintFlags) format() string {
@@ -230,17 +239,6 @@ func (f *PrintFlags) AddSortFlag(c *cobra.Command, rows, example string) {
 // Sorted reports whether the user chose the order of the rows.
 func (f *PrintFlags) Sorted() bool { return f.sortBy != "" }
 
-// checkSort reports an expression of --sort-by that is not a JSONPath.
-func (f *PrintFlags) checkSort() error {
-	if f.sortBy == "" {
-		return nil
-	}
-	if _, err := parsePath("sort-by", f.sortBy); err != nil {
-		return cli.UsageError(fmt.Errorf("parsing --sort-by: %w", err))
-	}
-	return nil
-}
-
 // Sort sorts the rows of a document by --sort-by, as kubectl does: rows without the field come first, and a number in a
 // text counts as a number. The order of equal rows does not change.
 func Sort[T any](f *PrintFlags, rows []T) error {
@@ -256,7 +254,7 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 			Hint: unknown.hint()}
 	}
 	type keyed struct {
-		key any
+		key key
 		row T
 	}
 	list := make([]keyed, len(rows))
@@ -267,59 +265,49 @@ func Sort[T any](f *PrintFlags, rows []T) error {
 		}
 		list[i] = keyed{key, row}
 	}
-	slices.SortStableFunc(list, func(x, y keyed) int { return compareKeys(x.key, y.key) })
+	slices.SortStableFunc(list, func(x, y keyed) int { return x.key.compare(y.key) })
 	for i := range list {
 		rows[i] = list[i].row
 	}
 	return nil
 }
 
-// sortKey returns the value of a field of a row: a number, a text, or nil if the row does not have it.
-func sortKey(path *jsonpath.JSONPath, row any) (any, error) {
+// key is the value of a field by which rows are sorted: nothing, a number or a text, in this order.
+type key struct {
+	rank   int
+	number float64
+	text   string
+}
+
+// sortKey returns the value of a field of a row.
+func sortKey(path *jsonpath.JSONPath, row any) (key, error) {
 	var decoded any
 	if err := decode(row, &decoded); err != nil {
-		return nil, err
+		return key{}, err
 	}
 	found, err := path.FindResults(decoded)
 	if err != nil || len(found) == 0 || len(found[0]) == 0 {
-		return nil, err
+		return key{}, err
 	}
-	switch key := found[0][0].Interface().(type) {
-	case string, nil:
-		return key, nil
-	case int64:
-		return float64(key), nil
-	case float64:
-		return key, nil
-	case bool:
-		return fmt.Sprint(key), nil
-	}
-	return nil, errors.New("the field is neither a number nor a text")
-}
-
-// compareKeys orders keys: nil, numbers, texts.
-func compareKeys(x, y any) int {
-	a, isNumber := x.(float64)
-	b, areNumbers := y.(float64)
-	s, isText := x.(string)
-	u, areTexts := y.(string)
-	switch {
-	case isNumber && areNumbers:
-		return cmp.Compare(a, b)
-	case isText && areTexts && sortorder.NaturalLess(s, u):
-		return -1
-	case isText && areTexts && sortorder.NaturalLess(u, s):
-		return 1
-	}
-	return cmp.Compare(keyRank(x), keyRank(y))
-}
-
-func keyRank(key any) int {
-	switch key.(type) {
+	switch v := found[0][0].Interface().(type) {
 	case nil:
-		return 0
+		return key{}, nil
+	case int64:
+		return key{rank: 1, number: float64(v)}, nil
 	case float64:
-		return 1
+		return key{rank: 1, number: v}, nil
+	case string, bool:
+		return key{rank: 2, text: fmt.Sprint(v)}, nil
 	}
-	return 2
+	return key{}, errors.New("the field is neither a number nor a text")
+}
+
+func (k key) compare(o key) int {
+	natural := 0
+	if sortorder.NaturalLess(k.text, o.text) {
+		natural = -1
+	} else if sortorder.NaturalLess(o.text, k.text) {
+		natural = 1
+	}
+	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(k.number, o.number), natural)
 }

@@ -32,8 +32,8 @@ func (p Printer) Print(ctx context.Context, to io.Writer, d Document) error {
 
 // ToPrinter returns the printer that the flags select. Its errors are usage errors.
 func (f *PrintFlags) ToPrinter() (Printer, error) {
-	if err := f.checkSort(); err != nil {
-		return nil, err
+	if _, err := parsePath("sort-by", f.sortBy); f.sortBy != "" && err != nil {
+		return nil, cli.UsageError(fmt.Errorf("parsing --sort-by: %w", err))
 	}
 	if f.given(rowsFlag) && !strings.HasPrefix(f.format(), customColumns) {
 		return nil, cli.UsageError(errors.New("--" + rowsFlag + " requires --output=" + customColumns))

@@ -142,8 +142,10 @@ func (w *watch[T]) show(draw bool, result T, err error) error {
 	switch {
 	case err == nil && !draw:
 		return w.print()
-	case err == nil:
-		w.remember()
+	case err == nil && w.before != nil: // in the first round, everything is new
+		if changes := w.Lines(w.before, *w.last); len(changes) > 0 {
+			w.changes, w.changed = changes, w.at
+		}
 	case !draw:
 		fmt.Fprintf(w.env.Streams.ErrOut, "%s error: %s\n", w.time(w.env.Now()), message(err))
 		return nil
@@ -159,16 +161,6 @@ func (w *watch[T]) print() error {
 	}
 	_, err := io.WriteString(w.env.Streams.Out, b.String())
 	return err
-}
-
-// remember keeps the changes of the last round for the screen, if there are any.
-func (w *watch[T]) remember() {
-	if w.before == nil {
-		return // everything is new
-	}
-	if changes := w.Lines(w.before, *w.last); len(changes) > 0 {
-		w.changes, w.changed = changes, w.at
-	}
 }
 
 // status is the error of the last complete round. An error of reading was shown.
