@@ -38,7 +38,12 @@ func agents(l *layout, a *report.Agents) {
 	}
 	t := newTable(l, shown)
 	for _, x := range problemsFirst(l, a.Agents, func(x report.Agent) int { return min(1, len(x.Findings)) }) {
-		seen := join(lastSeen(x.Heartbeat), " / ", cmp.Or(interval(x.Heartbeat.IntervalSeconds), "?"))
+		h := x.Heartbeat
+		shown := h.State
+		if h.State == "alive" || h.State == "stale" {
+			shown = cmp.Or(interval(h.AgeSeconds), "now")
+		}
+		seen := join(styled(styles[h.State], shown), " / ", cmp.Or(interval(h.IntervalSeconds), "?"))
 		row := []phrase{join(x.Namespace + "/" + x.Name), seen, place(l, x.AgentNamespace), place(l, x.Version)}
 		if l.wide {
 			row = append(row, word(x.Now.Result), word(x.AfterUpgrade.Result))
@@ -61,8 +66,10 @@ func agents(l *layout, a *report.Agents) {
 			l.end()
 		}
 	}
-	if l.wide {
-		predictions(l, a.Agents)
+	if l.wide { // clusters with the same prediction are shown together
+		groups := grouped(a.Agents, func(x report.Agent) string { return alike(x.Now, x.AfterUpgrade) })
+		listed(l, "", groups, " groups of clusters", func(g []report.Agent) { predicted(l, g) })
+		l.end()
 	}
 	agentsSummary(l, a)
 }
@@ -70,15 +77,6 @@ func agents(l *layout, a *report.Agents) {
 // place shortens a name so that the table keeps its width.
 func place(l *layout, name string) phrase {
 	return join(cmp.Or(l.atMost(name, len("cattle-fleet-local-system")), none))
-}
-
-// lastSeen writes the age of a heartbeat, or its state if it has none.
-func lastSeen(h report.Heartbeat) phrase {
-	shown := h.State
-	if h.State == "alive" || h.State == "stale" {
-		shown = cmp.Or(interval(h.AgeSeconds), "now")
-	}
-	return styled(styles[h.State], shown)
 }
 
 // interval writes a duration in its largest unit of which there are at least two; "" for 0.
@@ -98,14 +96,7 @@ func interval(seconds int64) string {
 	return strconv.FormatInt(seconds, 10) + "s"
 }
 
-// predictions shows the prediction of each agent, with its reasons. Clusters with the same ones are shown together.
-func predictions(l *layout, all []report.Agent) {
-	groups := grouped(all, func(x report.Agent) string { return alike(x.Now, x.AfterUpgrade) })
-	listed(l, "", groups, " groups of clusters", func(g []report.Agent) { predicted(l, g) })
-	l.end()
-}
-
-// predicted shows the prediction of agents that have the same one.
+// predicted shows the prediction of agents that have the same one, with its reasons.
 func predicted(l *layout, group []report.Agent) {
 	names := report.Texts(limited(l, group), func(x report.Agent) string { return x.Namespace + "/" + x.Name })
 	x := group[0]

@@ -112,29 +112,20 @@ func otherEvidence(evidence []string, diffs []report.Difference) []string {
 	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return shown[e] })
 }
 
-// overwrites adds the fields that the next deploy overwrites.
-func overwrites(l *layout, of object.Ref, diffs []report.Difference) {
-	changed(l, of, diffs, func(report.Difference) string { return "" })
-}
-
-// restores adds the fields that a step changes, with their values if they fit.
-func restores(l *layout, of object.Ref, diffs []report.Difference) {
-	changed(l, of, diffs, func(d report.Difference) string {
-		change := fmt.Sprintf(": %s → %s", sideOf(d.Live), sideOf(d.Desired))
-		if join(inset, d.Path, change).width() > width {
-			return ""
-		}
-		return change
-	})
-}
-
-// changed adds fields that are written, each with what is said about its values and with its present writer.
-func changed(l *layout, of object.Ref, diffs []report.Difference, values func(report.Difference) string) {
+// changed adds fields that are written, each with its present writer, and with its values if that is requested and they
+// fit.
+func changed(l *layout, of object.Ref, diffs []report.Difference, values bool) {
 	if l.Diff {
 		diff(l, "", of, diffs)
 		return
 	}
-	listed(l, inset, diffs, "", func(d report.Difference) { l.line(inset, d.Path, values(d), faint(writer(d))) })
+	listed(l, inset, diffs, "", func(d report.Difference) {
+		change := fmt.Sprintf(": %s → %s", sideOf(d.Live), sideOf(d.Desired))
+		if !values || join(inset, d.Path, change).width() > width {
+			change = ""
+		}
+		l.line(inset, d.Path, change, faint(writer(d)))
+	})
 }
 
 // sideOf is the value of one side of a difference, on one line.

@@ -33,7 +33,8 @@ func (d Document) Rows() any { return d.rows }
 func (d Document) Table(w io.Writer, wide bool) error {
 	l := &layout{Options: d.options, wide: wide, said: map[string]bool{}}
 	d.show(l)
-	return write(w, l.renderer().document(l.sections))
+	_, err := io.WriteString(w, l.renderer().document(l.sections))
+	return err
 }
 
 // Names writes the objects of the document that need attention, one object per line.
@@ -42,14 +43,7 @@ func (d Document) Names(w io.Writer) error {
 	for _, name := range d.names() {
 		b.WriteString(escape.Line(name) + "\n")
 	}
-	return write(w, b.String())
-}
-
-func write(w io.Writer, s string) error {
-	if s == "" {
-		return nil
-	}
-	_, err := io.WriteString(w, s)
+	_, err := b.WriteTo(w)
 	return err
 }
 

@@ -269,7 +269,7 @@ func ruleGroup(l *layout, items []report.PreflightItem) {
 	for i, item := range shown {
 		problem(l, item.Severity, item.Rule, item.Message)
 		if item.Object != nil {
-			overwrites(l, *item.Object, item.Overwrites)
+			changed(l, *item.Object, item.Overwrites, false)
 		}
 		again := func(later report.PreflightItem) bool { return sameRemedies(later.Remedies, item.Remedies) }
 		if !slices.ContainsFunc(shown[i+1:], again) {

@@ -117,14 +117,10 @@ func amongThem(l report.Losses) string {
 	if n := l.Namespaces; n > 0 {
 		parts = append(parts, plural(n, "Namespace")+" with everything in "+digest.Form(n, "it", "them"))
 	}
-	switch last := len(parts) - 1; last {
-	case -1:
+	if len(parts) == 0 {
 		return ""
-	case 0:
-		return ", among them " + parts[0]
-	default:
-		return ", among them " + strings.Join(parts[:last], ", ") + " and " + parts[last]
 	}
+	return ", among them " + digest.List(parts)
 }
 
 func deletion(l *layout, d *report.Deletion, named bool) {

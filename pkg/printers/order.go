@@ -192,7 +192,12 @@ func findings(l *layout, a *report.Audit) {
 		deployments[keyOf(&a.BundleDeployments[i])] = &a.BundleDeployments[i]
 	}
 	for _, part := range grouped(problems(l, a), func(p *digest.Problem) string { return titleOf(p, deployments) }) {
-		partTitle(l, titleOf(part[0], deployments))
+		title := titleOf(part[0], deployments)
+		if l.Width > 0 { // in several lines if the terminal is too narrow
+			l.add(paragraph{words: wordsOf(title), rest: len(gap), style: strong})
+		} else {
+			l.title(title)
+		}
 		f := part[0].First()
 		group(l, part, differences(deployments[bundleKey{f.Cluster, f.BundleDeployment}]))
 	}
@@ -225,25 +230,10 @@ func titleOf(p *digest.Problem, deployments map[bundleKey]*report.BundleDeployme
 		return "SEVERAL BUNDLES"
 	case len(p.Findings) > 1 && len(clusters) > 1:
 		return fmt.Sprintf("bundle %s on %d clusters (%s)", f.Bundle, len(clusters), first(clusters, maxJoined))
+	case bd.Cluster != "":
+		return "bundle " + bd.Bundle + " on cluster " + bd.Cluster
 	}
-	return groupTitle(bd)
-}
-
-// partTitle adds the title of a part, in several lines if a terminal is too narrow.
-func partTitle(l *layout, s string) {
-	if l.Width <= 0 {
-		l.title(s)
-		return
-	}
-	l.add(paragraph{words: wordsOf(s), rest: len(gap), style: strong})
-}
-
-func groupTitle(bd *report.BundleDeployment) string {
-	title := "bundle deployment " + bd.Key()
-	if bd.Cluster != "" {
-		title = "bundle " + bd.Bundle + " on cluster " + bd.Cluster
-	}
-	return title
+	return "bundle deployment " + bd.Key()
 }
 
 // differences are the fields that differ by their object.

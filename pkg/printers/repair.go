@@ -16,19 +16,15 @@ import (
 
 // Repair lays out the plan of an adoption, or its result. Its names are the objects that the plan changes.
 func Repair(a *report.Repair, o Options) Document {
-	return Document{o, a, a.Objects, func(l *layout) { adoption(l, a) }, arguments(a.Objects,
+	show := plan
+	if a.Kind == report.KindAdoptionResult || a.Kind == report.KindRepairResult {
+		show = outcome
+	}
+	return Document{o, a, a.Objects, func(l *layout) { show(l, a) }, arguments(a.Objects,
 		func(o report.RepairedObject) bool {
 			return o.Action != report.ActionRefuse && o.Action != report.ActionNone
 		},
 		func(o report.RepairedObject) string { return argumentOf(o.Ref) })}
-}
-
-func adoption(l *layout, a *report.Repair) {
-	if a.Kind == report.KindAdoptionResult || a.Kind == report.KindRepairResult {
-		outcome(l, a)
-	} else {
-		plan(l, a)
-	}
 }
 
 // verbsOf returns the words for a repair, an adoption, or an undo.
@@ -125,8 +121,8 @@ func actionGroup(l *layout, group []report.RepairedObject) {
 		change(l, c)
 	}
 	l.sentences(inset, first.Effects...)
-	restores(l, first.Ref, first.Restores)
-	overwrites(l, first.Ref, first.Overwrites)
+	changed(l, first.Ref, first.Restores, true)
+	changed(l, first.Ref, first.Overwrites, false)
 }
 
 // change shows one label or annotation: in one line if it fits, else the values in the lines below.

@@ -84,16 +84,13 @@ func Totals(a *report.Audit) string {
 	if n := len(a.Gaps); n > 0 {
 		out = append(out, fmt.Sprintf("%s not read.", report.Plural(n, "item")))
 	}
-	out = append(out, severities(a.Summary.Findings)+".")
+	f := a.Summary.Findings
+	out = append(out, fmt.Sprintf("%s, %s, %d informational.", report.Plural(f.Error, "error"),
+		report.Plural(f.Warning, "warning"), f.Info))
 	for _, l := range a.LeftOut() {
 		out = append(out, l.Text+".")
 	}
 	return strings.Join(out, " ")
-}
-
-func severities(f report.FindingCounts) string {
-	return fmt.Sprintf("%s, %s, %d informational", report.Plural(f.Error, "error"), report.Plural(f.Warning, "warning"),
-		f.Info)
 }
 
 // LevelOf returns the level of a bundle deployment.

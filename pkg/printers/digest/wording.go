@@ -58,8 +58,9 @@ func (h Headlines) Parts(p *Problem) (about, message string) {
 	if found && !p.varies() {
 		return "", subject + " " + agreeing(predicate, len(bundles))
 	}
-	if objects := objectsIn(p); objects > 1 && !AboutFleet(f) {
-		subject += ", " + report.Plural(objects, "object")
+	objects := namesIn(p.Findings, func(f *report.Finding) object.Key { return f.Object.Key() })
+	if len(objects) > 1 && !AboutFleet(f) {
+		subject += ", " + report.Plural(len(objects), "object")
 	}
 	return subject + ":", p.message()
 }
@@ -108,15 +109,6 @@ func agreeing(predicate string, n int) string {
 var plurals = map[string]string{"is": "are", "has": "have", "was": "were", "does": "do", "reports": "report",
 	"waits": "wait"}
 
-// objectsIn is the number of different objects of a problem.
-func objectsIn(p *Problem) int {
-	out := map[object.Key]bool{}
-	for _, f := range p.Findings {
-		out[f.Object.Key()] = true
-	}
-	return len(out)
-}
-
 // Subject names what distinguishes a finding from equal ones: its bundle deployment or its object.
 func Subject(f *report.Finding) string {
 	name := f.Object.Key().String()
@@ -127,9 +119,9 @@ func Subject(f *report.Finding) string {
 }
 
 // namesIn are the different names of the elements of a list, in their order.
-func namesIn[T any](list []T, name func(T) string) []string {
-	var out []string
-	known := map[string]bool{}
+func namesIn[T any, N comparable](list []T, name func(T) N) []N {
+	var out []N
+	known := map[N]bool{}
 	for _, x := range list {
 		if n := name(x); !known[n] {
 			known[n] = true
@@ -209,7 +201,7 @@ func Consequences(p *Problem) string {
 		if len(wrong) == 1 && len(totals[kinds[0]]) == 1 {
 			verb = "reports"
 		}
-		out = append(out, listOf(wrong)+" "+verb+" wrong totals")
+		out = append(out, List(wrong)+" "+verb+" wrong totals")
 	}
 	if len(out) == 0 {
 		return ""
@@ -243,8 +235,8 @@ func noun(kind string) string {
 	return strings.ToLower(kind)
 }
 
-// listOf joins words with commas, and the last one with "and".
-func listOf(words []string) string {
+// List joins words with commas, and the last one with "and".
+func List(words []string) string {
 	if n := len(words) - 1; n > 0 {
 		return strings.Join(words[:n], ", ") + " and " + words[n]
 	}
