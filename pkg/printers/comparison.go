@@ -76,17 +76,17 @@ func changedLines(c *report.Comparison, all bool) map[report.Effect][]string {
 }
 
 func deploymentChange(bd *report.BundleDeploymentChange) string {
-	name := bd.Name
+	name := "bundle deployment " + bd.Name
 	if bd.Cluster != "" {
 		name += " on cluster " + bd.Cluster
 	}
 	switch {
 	case bd.Before == nil:
-		return fmt.Sprintf("bundle deployment %s is new: %s", name, deploymentState(bd.After))
+		return name + " is new: " + deploymentState(bd.After)
 	case bd.After == nil:
-		return fmt.Sprintf("bundle deployment %s is gone: it was %s", name, deploymentState(bd.Before))
+		return name + " is gone: it was " + deploymentState(bd.Before)
 	}
-	return fmt.Sprintf("bundle deployment %s: %s → %s", name, deploymentState(bd.Before), deploymentState(bd.After))
+	return name + ": " + deploymentState(bd.Before) + " → " + deploymentState(bd.After)
 }
 
 // deploymentState is the state with the ready fraction. Without a result, it is what Fleet reports.

@@ -11,6 +11,8 @@ import (
 	"github.com/olekukonko/tablewriter"
 	blueprint "github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // column is one column of a table.
@@ -182,15 +184,10 @@ func (t *table) shortHeaders() {
 // lines are the header, if the table has one, and the rows in the layout of kubectl: no rules, two spaces between
 // columns, none at the end.
 func (t *table) lines(r renderer) []string {
-	var headers []string
-	for _, c := range t.columns {
-		headers = append(headers, c.header)
-	}
+	headers := report.Texts(t.columns, func(c column) string { return c.header })
 	cells := make([][]string, len(t.rows))
 	for i, row := range t.rows {
-		for _, cell := range row {
-			cells[i] = append(cells[i], r.phrase(cell))
-		}
+		cells[i] = report.Texts(row, r.phrase)
 	}
 	laid := t.layOut(headers, cells)
 	var out []string

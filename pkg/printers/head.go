@@ -143,8 +143,10 @@ func remedies(l *layout, indent string, remedies []report.Remedy) {
 
 // sameRemedies reports whether remedies are shown alike: findings with different codes have different addresses.
 func sameRemedies(x, y []report.Remedy) bool {
-	return slices.EqualFunc(x, y, func(a, b report.Remedy) bool { return a.Command == b.Command && a.Text == b.Text })
+	return slices.EqualFunc(x, y, sameRemedy)
 }
+
+func sameRemedy(x, y report.Remedy) bool { return x.Command == y.Command && x.Text == y.Text }
 
 // Version lays out versions, as kubectl version does. It has neither rows nor names of objects.
 func Version(v *report.Version, o Options) Document {

@@ -61,11 +61,8 @@ func answer(d *report.Deletion) string {
 	default:
 		out += " removes no object"
 	}
-	switch {
-	case s.Kept == 1:
-		out += "; 1 object is kept"
-	case s.Kept > 1:
-		out += fmt.Sprintf("; %d objects are kept", s.Kept)
+	if s.Kept > 0 {
+		out += "; " + plural(s.Kept, "object") + digest.Form(s.Kept, " is kept", " are kept")
 	}
 	if s.Unknown > 0 && s.Removed > 0 {
 		out += "; it is not known what is removed " + unknownOn
@@ -91,11 +88,7 @@ func removes(d *report.Deletion) string {
 
 // deletionName is a deleted object as an argument of this program.
 func deletionName(d *report.Deletion) string {
-	name := strings.ToLower(d.Kind) + "/"
-	if d.Namespace != "" {
-		name += d.Namespace + "/"
-	}
-	return name + d.Name
+	return strings.ToLower(d.Kind) + "/" + strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
 }
 
 // amongThem lists the removed objects whose deletion loses more than the object.
@@ -167,16 +160,10 @@ func impactTable(l *layout, groups [][]report.ClusterImpact) {
 	if len(groups) == 0 {
 		return
 	}
-	t := newTable(l, []column{
-		{header: "CLUSTER"},
-		{header: "RESULT", whole: true},
-		{header: "REMOVED", right: true},
-		{header: "CRDS", right: true},
-		{header: "CUSTOM RESOURCES", short: "CRS", right: true},
-		{header: "CLAIMS", right: true},
-		{header: "NAMESPACES", short: "NS", right: true},
-		{header: "KEPT", right: true},
-	})
+	t := newTable(l, []column{{header: "CLUSTER"}, {header: "RESULT", whole: true}, {header: "REMOVED", right: true},
+		{header: "CRDS", right: true}, {header: "CUSTOM RESOURCES", short: "CRS", right: true},
+		{header: "CLAIMS", right: true}, {header: "NAMESPACES", short: "NS", right: true},
+		{header: "KEPT", right: true}})
 	for _, group := range groups {
 		c := group[0]
 		name := cmp.Or(c.Cluster, "this cluster")
@@ -212,8 +199,7 @@ func clusterImpact(l *layout, group []report.ClusterImpact) {
 	}
 	names := report.Texts(group, func(c report.ClusterImpact) string { return cmp.Or(c.Cluster, "this cluster") })
 	l.paint("", strong, some(l, names))
-	bds := slices.Clone(c.BundleDeployments)
-	slices.SortStableFunc(bds, func(x, y report.DeploymentImpact) int {
+	bds := slices.SortedStableFunc(slices.Values(c.BundleDeployments), func(x, y report.DeploymentImpact) int {
 		return impactOrder(x.Result) - impactOrder(y.Result)
 	})
 	listed(l, "  ", bds, " bundle deployments", func(d report.DeploymentImpact) { deploymentImpact(l, d) })
@@ -236,11 +222,9 @@ func deploymentImpact(l *layout, d report.DeploymentImpact) {
 
 // reportedObjects describes what the status of a BundleDeployment lists.
 func reportedObjects(r *report.ReportedObjects) string {
-	out := "Fleet reports "
+	out := "Fleet reports no number of objects"
 	if r.Desired != nil {
-		out += plural(*r.Desired, "object")
-	} else {
-		out += "no number of objects"
+		out = "Fleet reports " + plural(*r.Desired, "object")
 	}
 	if r.Objects == 0 {
 		return out + ", and lists none."
@@ -256,10 +240,7 @@ func reportedObjects(r *report.ReportedObjects) string {
 }
 
 func refName(r object.Ref) string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
 func releaseImpact(l *layout, r report.ReleaseImpact) {
@@ -268,8 +249,9 @@ func releaseImpact(l *layout, r report.ReleaseImpact) {
 		what += ", in a later garbage collection"
 	}
 	l.say("    ", what+".")
-	removed := slices.Clone(r.Removed)
-	slices.SortStableFunc(removed, func(x, y report.RemovedObject) int { return hazard(x) - hazard(y) })
+	removed := slices.SortedStableFunc(slices.Values(r.Removed), func(x, y report.RemovedObject) int {
+		return hazard(x) - hazard(y)
+	})
 	l.list("      ", faint("removes"), report.Texts(removed, removedObject))
 	var kept []string
 	for _, k := range r.Kept {
@@ -343,10 +325,10 @@ func removedObject(o report.RemovedObject) string {
 	default:
 		out += " (its volume stays: reclaim policy " + v.ReclaimPolicy + ")"
 	}
-	switch o.Cause {
-	case report.CauseDefinition, report.CauseNamespace, report.CauseOwner:
-		out += fmt.Sprintf(", with %s %s", causeKinds[o.Cause], o.By)
-	case report.CauseCopies:
+	if kind := causeKinds[o.Cause]; kind != "" {
+		out += fmt.Sprintf(", with %s %s", kind, o.By)
+	}
+	if o.Cause == report.CauseCopies {
 		out += ", a copy of downstreamResources"
 	}
 	if o.OwnedBy != "" {

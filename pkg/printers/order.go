@@ -36,11 +36,13 @@ func ordered(l *layout, a *report.Audit) rows {
 		}
 		r.shown = append(r.shown, bd)
 	}
-	well := func(bd report.BundleDeployment) bool { return asReported(&bd) && !problem(bd) }
-	if report.Count(r.shown, well) > maxShown && !l.All {
-		all := r.shown
-		r.shown = slices.DeleteFunc(slices.Clone(all), well)
-		r.well = slices.DeleteFunc(all, func(bd report.BundleDeployment) bool { return !well(bd) })
+	byWell := map[bool][]report.BundleDeployment{}
+	for _, bd := range r.shown {
+		well := asReported(&bd) && !problem(bd)
+		byWell[well] = append(byWell[well], bd)
+	}
+	if len(byWell[true]) > maxShown && !l.All {
+		r.shown, r.well = byWell[false], byWell[true]
 	}
 	if l.Sorted {
 		return r
@@ -118,11 +120,10 @@ func notShown(l *layout, r rows, named bool) {
 		wellLine(l, r)
 	}
 	if len(r.unread) > 0 {
-		other := ""
+		other, old := "", ""
 		if unread {
 			other = "other "
 		}
-		old := ""
 		if stale > 0 {
 			old = fmt.Sprintf(", for %d in a status that is old", stale)
 		}
@@ -250,13 +251,10 @@ func differences(bd *report.BundleDeployment) map[object.Ref][]report.Difference
 
 // group shows the problems of one part, at most maxShown of each code.
 func group(l *layout, list []*digest.Problem, diffs map[object.Ref][]report.Difference) {
-	shown := map[string]int{}
-	total := map[string]int{}
-	for _, p := range list {
-		total[p.First().Code]++
-	}
+	shown, total := map[string]int{}, map[string]int{}
 	steps := make([][]report.Remedy, len(list))
 	for i, p := range list {
+		total[p.First().Code]++
 		steps[i] = stepsOf(l, p.First())
 	}
 	var last []report.Remedy
@@ -273,16 +271,16 @@ func group(l *layout, list []*digest.Problem, diffs map[object.Ref][]report.Diff
 		if i+1 < len(list) && shown[f.Code] != maxShown {
 			own = ownRemedies(f.Code, own, list[i+1].First().Code, steps[i+1])
 		}
+		var fields []report.Difference // whose values are shown
 		if l.Diff && digest.AboutFields(&f) && len(diffs[f.Object]) > 0 {
-			f.Evidence = otherEvidence(f.Evidence, diffs[f.Object])
+			fields = diffs[f.Object]
+			f.Evidence = otherEvidence(f.Evidence, fields)
 			own = slices.DeleteFunc(slices.Clone(own), func(r report.Remedy) bool {
 				return strings.HasSuffix(r.Command, " --diff")
 			})
-			finding(l, f)
-			diff(l, f.Cluster, f.Object, diffs[f.Object])
-		} else {
-			finding(l, f)
 		}
+		finding(l, f)
+		diff(l, f.Cluster, f.Object, fields)
 		others(l, p)
 		if len(own) > 0 && !sameRemedies(own, last) {
 			remedies(l, inset, own)
@@ -300,8 +298,7 @@ func ownRemedies(code string, own []report.Remedy, nextCode string, next []repor
 		return own
 	}
 	return slices.DeleteFunc(slices.Clone(own), func(r report.Remedy) bool {
-		same := func(n report.Remedy) bool { return r.Command == n.Command && r.Text == n.Text }
-		return slices.ContainsFunc(next, same)
+		return slices.ContainsFunc(next, func(n report.Remedy) bool { return sameRemedy(r, n) })
 	})
 }
 

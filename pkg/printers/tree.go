@@ -108,18 +108,12 @@ func (t forest) named(targets []string) []branch {
 		kind, name, _ := strings.Cut(target, "/")
 		if levels := shapes[kind]; len(levels) > 0 {
 			out = append(out, t.branches(t.members(func(bd *report.BundleDeployment) bool {
-				key := levels[0].of(bd)
-				return key != "" && isNamed(key, name)
+				key := levels[0].of(bd) // with or without the namespace; an empty name is that of every object
+				return key != "" && (name == "" || strings.HasSuffix("/"+key, "/"+name))
 			}), levels)...)
 		}
 	}
 	return out
-}
-
-// isNamed reports whether an object ("namespace/name") has a name, with or without the namespace. An empty name is that
-// of every object.
-func isNamed(key, name string) bool {
-	return name == "" || key == name || strings.HasSuffix(key, "/"+name)
 }
 
 // everything returns the branches of all GitRepos and HelmOps, and of the bundles without one.
@@ -329,14 +323,11 @@ func (t forest) deployment(bd *report.BundleDeployment, leaf level) branch {
 
 // objects returns the lines of the objects that are not ready, and of all on request.
 func (t forest) objects(all []report.Resource) []branch {
-	shown := all
+	shown, ready, more := all, 0, 0
 	if !t.layout.All {
-		shown = slices.DeleteFunc(slices.Clone(all), func(r report.Resource) bool { return r.State == report.Ready })
-	}
-	ready, more := len(all)-len(shown), 0
-	if !t.layout.All {
-		more = len(shown) - len(limited(t.layout, shown))
-		shown = shown[:len(shown)-more]
+		unready := slices.DeleteFunc(slices.Clone(all), func(r report.Resource) bool { return r.State == report.Ready })
+		shown = limited(t.layout, unready)
+		ready, more = len(all)-len(unready), len(unready)-len(shown)
 	}
 	var out []branch
 	for _, r := range shown {
