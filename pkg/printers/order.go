@@ -85,7 +85,7 @@ func withProblems(findings []report.Finding) func(report.BundleDeployment) bool 
 		}
 	}
 	return func(bd report.BundleDeployment) bool {
-		return found[keyOf(&bd)] || onClusters[bundleKey{bd.Cluster, bd.Bundle}]
+		return found[bundleKey{bd.Cluster, bd.Key()}] || onClusters[bundleKey{bd.Cluster, bd.Bundle}]
 	}
 }
 
@@ -181,16 +181,13 @@ func onOtherCluster(bd report.BundleDeployment) bool { return digest.Unread(&bd)
 // are known by their releases alone.
 type bundleKey struct{ cluster, bundleDeployment string }
 
-func keyOf(bd *report.BundleDeployment) bundleKey {
-	return bundleKey{bd.Cluster, bd.Key()}
-}
-
 // findings adds the problems bundle by bundle, the most urgent bundle first. Those of several bundles, or of none,
 // have parts of their own.
 func findings(l *layout, a *report.Audit) {
 	deployments := map[bundleKey]*report.BundleDeployment{}
 	for i := range a.BundleDeployments {
-		deployments[keyOf(&a.BundleDeployments[i])] = &a.BundleDeployments[i]
+		bd := &a.BundleDeployments[i]
+		deployments[bundleKey{bd.Cluster, bd.Key()}] = bd
 	}
 	for _, part := range grouped(problems(l, a), func(p *digest.Problem) string { return titleOf(p, deployments) }) {
 		title := titleOf(part[0], deployments)

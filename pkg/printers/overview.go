@@ -39,7 +39,7 @@ func overview(l *layout, a *report.Audit) {
 	problems := digest.Problems(visibleIn(l, a), 0)
 	summary(l, a, countsOf(problems))
 	gapLines(l, a.Gaps)
-	noteLines(l, a.Notes)
+	shortLines(l, plain, "note", report.Texts(a.Notes, func(note string) string { return "Note: " + note }))
 	l.end()
 	rows, ready, noun := rowsOf(l, a)
 	well := l.aside(func(l *layout) {
@@ -204,11 +204,6 @@ func gapLines(l *layout, gaps []report.Gap) {
 	shortLines(l, yellow, "gap", report.Texts(joined(gaps), func(g report.Gap) string {
 		return "Not read: " + digest.What(&g) + ": " + g.Why()
 	}))
-}
-
-// noteLines adds notes as gapLines adds gaps.
-func noteLines(l *layout, notes []string) {
-	shortLines(l, plain, "note", report.Texts(notes, func(note string) string { return "Note: " + note }))
 }
 
 // shortLines adds each text. On a screen, it adds each in at most maxProblem lines, and counts those after maxGaps.

@@ -31,9 +31,7 @@ var (
 	helmOps  = level{"helmop", func(bd *report.BundleDeployment) string { return bd.HelmOp }}
 	bundles  = level{"bundle", func(bd *report.BundleDeployment) string { return bd.Bundle }}
 	clusters = level{"cluster", func(bd *report.BundleDeployment) string { return bd.Cluster }}
-	releases = level{"bundledeployment", func(bd *report.BundleDeployment) string {
-		return keyOf(bd).bundleDeployment
-	}}
+	releases = level{"bundledeployment", (*report.BundleDeployment).Key}
 )
 
 // shapes are the levels of trees by the kind of their root. The last level names the bundle deployments.

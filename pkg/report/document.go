@@ -258,13 +258,14 @@ func (f *Finding) join(o *Finding) {
 	f.PerCluster = append(f.PerCluster, ClusterFinding{o.Cluster, o.ID, o.BundleDeployment, o.Evidence, o.Remedies})
 }
 
-// age is when the change was recorded that a finding reports: before a time, at or after it, or not at all.
+// age is when the change was recorded that a finding reports: before a time, not at all, or at or after it. Of several
+// changes, the last one in this order counts.
 type age int
 
 const (
-	since age = iota
-	before
+	before age = iota
 	unknown
+	since
 )
 
 // ages returns the function that compares the recorded change of a finding with a time (RFC 3339); without a time, all
@@ -290,18 +291,9 @@ func (a *Audit) ages(from string) func(*Finding) age {
 		if !codes.Is(f.Code, codes.DatedByField) {
 			return unknown
 		}
-		on := f.PerCluster
-		if len(on) == 0 {
-			on = []ClusterFinding{{Cluster: f.Cluster, BundleDeployment: f.BundleDeployment}}
-		}
 		out := before
-		for _, c := range on {
-			switch changed(differences[key{c.Cluster, c.BundleDeployment, f.Object}], limit) {
-			case since:
-				return since
-			case unknown:
-				out = unknown
-			}
+		for _, x := range f.OnEach() {
+			out = max(out, changed(differences[key{x.Cluster, x.BundleDeployment, f.Object}], limit))
 		}
 		return out
 	}

@@ -91,11 +91,8 @@ func printColumns(w io.Writer, list any, columns []column, headed bool) error {
 	}
 	var b bytes.Buffer
 	lines := cliprinters.GetNewTabWriter(&b)
-	var headers []string
-	for _, c := range columns {
-		headers = append(headers, c.header)
-	}
 	if headed {
+		headers := report.Texts(columns, func(c column) string { return c.header })
 		fmt.Fprintln(lines, strings.Join(headers, "\t"))
 	}
 	for _, row := range rows {
@@ -219,20 +216,21 @@ func deployments(before, after *report.Audit, lost bool, on func(cluster string)
 		gone = notRead
 	}
 	var out []string
+	add := func(key report.DeploymentKey, change string) {
+		out = append(out, fmt.Sprintf("bundledeployment %s %s%s", key.Key, change, on(key.Cluster)))
+	}
 	for i := range after.BundleDeployments {
-		bd := &after.BundleDeployments[i]
-		key := report.KeyOf(bd)
+		key := report.KeyOf(&after.BundleDeployments[i])
 		switch old, known := was[key]; {
 		case !known:
-			out = append(out, fmt.Sprintf("bundledeployment %s %s%s", key.Key, is[key], on(key.Cluster)))
+			add(key, is[key])
 		case old != is[key]:
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, old, is[key], on(key.Cluster)))
+			add(key, old+" -> "+is[key])
 		}
 	}
 	for i := range before.BundleDeployments {
-		bd := &before.BundleDeployments[i]
-		if key := report.KeyOf(bd); is[key] == "" {
-			out = append(out, fmt.Sprintf("bundledeployment %s %s -> %s%s", key.Key, was[key], gone, on(key.Cluster)))
+		if key := report.KeyOf(&before.BundleDeployments[i]); is[key] == "" {
+			add(key, was[key]+" -> "+gone)
 		}
 	}
 	return out

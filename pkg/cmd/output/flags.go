@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 )
 
 // PrintFlags mirror the flags that select and configure the format of the output.
@@ -76,10 +77,7 @@ func (f *PrintFlags) Quiet() bool { return f.quiet }
 // Formats lists the names of the formats, the default first. Those of templates take an argument after an equals sign,
 // or from --template.
 func (f *PrintFlags) Formats() []string {
-	own := make([]string, 0, len(f.own))
-	for _, format := range f.own {
-		own = append(own, format.Name)
-	}
+	own := report.Texts(f.own, func(format Format) string { return format.Name })
 	return slices.Concat([]string{table, wide, "json", "yaml", "name"}, own, f.templates.AllowedFormats(),
 		[]string{customColumns, customColumnsFile})
 }

@@ -209,7 +209,7 @@ func (f *Filter) Since(takenAt string) (string, error) { return f.since.Begin(ta
 func suggestion(word string) string {
 	const letters = "FD"
 	number := strings.TrimPrefix(strings.ToUpper(word), letters)
-	var numbers, names, texts []string
+	var numbers, names []string
 	shown := map[string]string{}
 	for _, c := range check.Catalogue() {
 		digits := strings.TrimPrefix(c.Code, letters)
@@ -220,12 +220,10 @@ func suggestion(word string) string {
 	if shown[number] != "" {
 		near = []string{number}
 	}
-	for _, n := range near {
-		texts = append(texts, shown[n])
-	}
-	if len(texts) == 0 {
+	if len(near) == 0 {
 		return "there is no such code; kubectl fleetdoctor explain lists the codes"
 	}
+	texts := report.Texts(near, func(n string) string { return shown[n] })
 	return "there is no such code; did you mean " + strings.Join(texts, " or ") + "?"
 }
 

@@ -265,26 +265,20 @@ func Aggregates(a *report.Audit) []Aggregate {
 		{"ClusterGroup", a.ClusterGroups, func(*report.BundleDeployment) string { return "" }},
 	} {
 		unread := map[string]int{}
-		var names []string
 		for i := range a.BundleDeployments {
-			bd := &a.BundleDeployments[i]
-			name := kind.of(bd)
-			if _, known := unread[name]; !known && name != "" {
-				unread[name] = 0
-				names = append(names, name)
-			}
-			if bd.WithoutResult() {
-				unread[name]++
+			if bd := &a.BundleDeployments[i]; bd.WithoutResult() {
+				unread[kind.of(bd)]++
 			}
 		}
 		rows := make([]Aggregate, 0, len(kind.list))
-		listed := map[string]bool{}
+		listed := map[string]bool{"": true}
 		for i := range kind.list {
 			row := newAggregate(kind.name, &kind.list[i], unread)
 			rows, listed[row.Name] = append(rows, row), true
 		}
-		for _, name := range names {
-			if !listed[name] {
+		for i := range a.BundleDeployments {
+			if name := kind.of(&a.BundleDeployments[i]); !listed[name] {
+				listed[name] = true
 				rows = append(rows, Aggregate{Kind: kind.name, Name: name, Level: Unknown, Ready: "?"})
 			}
 		}

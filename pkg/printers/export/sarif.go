@@ -123,10 +123,10 @@ func ignored(a *report.Audit) []*sarif.Result {
 	if len(a.Ignored) == 0 {
 		return nil
 	}
-	bundles := map[[2]string]string{} // by cluster and bundle deployment
+	bundles := map[report.DeploymentKey]string{}
 	for i := range a.BundleDeployments {
 		bd := &a.BundleDeployments[i]
-		bundles[[2]string{bd.Cluster, bd.Key()}] = bd.Bundle
+		bundles[report.KeyOf(bd)] = bd.Bundle
 	}
 	titles := map[string]string{}
 	for _, c := range check.Catalogue() {
@@ -137,7 +137,7 @@ func ignored(a *report.Audit) []*sarif.Result {
 		x := &a.Ignored[i]
 		f := report.Finding{ID: x.ID, Code: x.Code, Severity: x.Severity, Object: x.Object, Cluster: x.Cluster,
 			BundleDeployment: x.BundleDeployment,
-			Bundle:           bundles[[2]string{x.Cluster, x.BundleDeployment}],
+			Bundle:           bundles[report.DeploymentKey{Cluster: x.Cluster, Key: x.BundleDeployment}],
 			Message:          strings.TrimSpace(x.Object.Key().String() + ": " + titles[x.Code])}
 		out = append(out, result(f, f.ID, "").AddSuppression(sarif.NewSuppression().WithKind("external").
 			WithJustification(text(x.Why()))))
