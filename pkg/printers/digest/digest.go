@@ -28,7 +28,7 @@ const (
 // deployment is ready, and no findings are left out of the report.
 func Verdict(a *report.Audit) (Level, string) {
 	unread, all := a.WithoutResult(), len(a.BundleDeployments)
-	ready := report.Count(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.State == report.Ready })
+	isReady := func(bd report.BundleDeployment) bool { return bd.State == report.Ready }
 	other := ""
 	if a.Summary.Ignored > 0 {
 		other = "other "
@@ -46,7 +46,7 @@ func Verdict(a *report.Audit) (Level, string) {
 		return Unknown, "No " + other + "problems in what could be read"
 	case other != "":
 		return Unknown, "No other problems found"
-	case ready < all:
+	case report.Count(a.BundleDeployments, isReady) < all:
 		return Unknown, "No errors or warnings, but not everything is ready"
 	}
 	return Good, "No problems found"

@@ -37,8 +37,9 @@ func Fleetwide(a *report.Audit) string {
 		return out + ". No cluster was read."
 	}
 	return out + fmt.Sprintf(". %s %s read: %d of %d %s not ready there (%s)%s, Fleet reports %d.",
-		report.Plural(len(here.clusters), "cluster"), Form(len(here.clusters), "was", "were"), here.notReady, here.n, be(here.notReady),
-		readyObjects(a.Summary.Counts)+otherObjects(a.Summary.Counts), here.withoutResult(), here.reported)
+		report.Plural(len(here.clusters), "cluster"), Form(len(here.clusters), "was", "were"), here.notReady, here.n,
+		be(here.notReady), readyObjects(a.Summary.Counts)+otherObjects(a.Summary.Counts), here.withoutResult(),
+		here.reported)
 }
 
 // tallies count bundle deployments.
