@@ -32,6 +32,21 @@ func (p *Problem) Clusters() []string {
 	return namesIn(out, itself)
 }
 
+// namesIn are the different names of the elements of a list, in their order.
+func namesIn[T any, N comparable](list []T, name func(T) N) []N {
+	var out []N
+	known := map[N]bool{}
+	for _, x := range list {
+		if n := name(x); !known[n] {
+			known[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func itself(s string) string { return s }
+
 // Severity is the highest one of the findings, and of those that follow.
 func (p *Problem) Severity() report.Severity {
 	out := p.First().Severity

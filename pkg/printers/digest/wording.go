@@ -118,21 +118,6 @@ func Subject(f *report.Finding) string {
 	return name
 }
 
-// namesIn are the different names of the elements of a list, in their order.
-func namesIn[T any, N comparable](list []T, name func(T) N) []N {
-	var out []N
-	known := map[N]bool{}
-	for _, x := range list {
-		if n := name(x); !known[n] {
-			known[n] = true
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-func itself(s string) string { return s }
-
 // onClusters says on which clusters a problem of bundles is, and of how many that is; empty if the audit is about one
 // cluster.
 func (h Headlines) onClusters(p *Problem, bundles []string) string {
