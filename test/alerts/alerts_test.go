@@ -69,7 +69,7 @@ var ofScrape = []string{"instance", "pod", "job", "namespace", "le"}
 func exported() map[string][]string {
 	out := map[string][]string{}
 	for _, f := range metrics.Families() {
-		if !f.Histogram {
+		if !f.Histogram() {
 			out[f.Name] = f.Labels
 			continue
 		}

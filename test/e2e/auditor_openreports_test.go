@@ -57,7 +57,7 @@ func newReporting(t *testing.T, server *cluster.Cluster) *reporting {
 		t.Fatal(err)
 	}
 	r.client = client
-	r.Reports = publish.NewReports(publish.ReportsOptions{Client: client, Log: logr.Discard(),
+	r.Reports = publish.NewReports(client, publish.Options{Log: logr.Discard(),
 		Now: func() time.Time { return r.now }})
 	return r
 }

@@ -32,9 +32,9 @@ func TestAuditorTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := publish.NewEvents(publish.EventsOptions{Client: client.EventsV1(), Instance: "auditor-0", Now: time.Now,
+	written := publish.NewEvents(client.EventsV1(), publish.Options{Instance: "auditor-0", Now: time.Now,
 		Log: logr.Discard()})
-	book := publish.NewJournal(publish.JournalOptions{Client: client.CoreV1(), Namespace: "auditor", Now: time.Now,
+	book := publish.NewJournal(client.CoreV1(), publish.Options{Namespace: "auditor", Now: time.Now,
 		Log: logr.Discard()})
 	var follower view.Follower
 	show := func() {

@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -15,11 +16,19 @@ type Family struct {
 	Name   string
 	Labels []string
 	Help   string
-	// Type is that of Prometheus; a histogram is neither a counter nor a gauge.
-	Type      prometheus.ValueType
-	Histogram bool
 	// Bound says how many series there are.
 	Bound string
+}
+
+// Histogram reports whether the metric is a histogram, which is neither a counter nor a gauge.
+func (f Family) Histogram() bool { return f.Name == evaluationSeconds || f.Name == changeToMetric }
+
+// Type is that of Prometheus, which the name states.
+func (f Family) Type() prometheus.ValueType {
+	if strings.HasSuffix(f.Name, "_total") {
+		return prometheus.CounterValue
+	}
+	return prometheus.GaugeValue
 }
 
 // deploymentLabels name a bundle deployment. Fleet's own metrics have the same ones, except for
@@ -31,9 +40,6 @@ var deploymentLabels = []string{"bundledeployment_namespace", "name", "cluster_n
 var objectLabels = []string{"kind", "api_group", "object_namespace", "object"}
 
 const (
-	gauge   = prometheus.GaugeValue
-	counter = prometheus.CounterValue
-
 	one           = "1"
 	perCode       = "1 for each check"
 	perDeployment = "1 for each bundle deployment"
@@ -90,57 +96,47 @@ const (
 
 // Families lists all metrics in the order of the documentation.
 func Families() []Family {
-	return slices.Concat(ofDeployments, ofObjects, ofFindings, ofAggregates(), ofFleet, ofAuditor)
+	return slices.Concat(ofDeployments, ofAggregates(), ofFleet)
 }
 
+// ofDeployments are the metrics of bundle deployments, of their objects, and of findings.
 var ofDeployments = []Family{
 	{deploymentState, of("state", "reason"), "1 for the actual state of a bundle deployment, with the reason if it " +
-		"is Unknown.", gauge, false, perDeployment},
-	{desiredObjects, of(), "Number of desired objects of a bundle deployment.", gauge, false, perDeployment},
+		"is Unknown.", perDeployment},
+	{desiredObjects, of(), "Number of desired objects of a bundle deployment.", perDeployment},
 	{objects, of("state"), "Number of objects of a bundle deployment by their actual state. Orphaned ones are not " +
-		"desired. Without a result, there is no series.", gauge, false, "7 for each bundle deployment"},
+		"desired. Without a result, there is no series.", "7 for each bundle deployment"},
 	{oldest, of("state"), "When the object that has been longest in a state other than Ready was first seen in it.",
-		gauge, false, "at most 6 for each bundle deployment"},
-	{reportedState, of("state"), "1 for the state that Fleet reports of a bundle deployment.", gauge, false,
-		perDeployment},
-	{reportedDesired, of(), "Number of desired objects of a bundle deployment that Fleet reports.", gauge, false,
-		perDeployment},
-	{reportedObjects, of("state"), "Number of objects of a bundle deployment by the state that Fleet reports.", gauge,
-		false, "5 for each bundle deployment"},
-	{pending, of(), "1 if the controller requests another deployment than the agent has applied.", gauge, false,
-		perDeployment},
+		"at most 6 for each bundle deployment"},
+	{reportedState, of("state"), "1 for the state that Fleet reports of a bundle deployment.", perDeployment},
+	{reportedDesired, of(), "Number of desired objects of a bundle deployment that Fleet reports.", perDeployment},
+	{reportedObjects, of("state"), "Number of objects of a bundle deployment by the state that Fleet reports.",
+		"5 for each bundle deployment"},
+	{pending, of(), "1 if the controller requests another deployment than the agent has applied.", perDeployment},
 	{blocked, of("blocker", "root"), "1 if a requested deployment is not applied and the reason is known: the first " +
-		"reason and the root cause.", gauge, false, "at most " + perDeployment},
-	{revisions, of(), "Number of new revisions of the Helm release.", counter, false, perDeployment},
-	{vanished, of(), "Number of desired objects that existed and are missing now, counted when they vanish.", counter,
-		false, perDeployment},
+		"reason and the root cause.", "at most " + perDeployment},
+	{revisions, of(), "Number of new revisions of the Helm release.", perDeployment},
+	{vanished, of(), "Number of desired objects that existed and are missing now, counted when they vanish.",
+		perDeployment},
 	{uninstalled, of("bundle_exists"), "Number of times that the Helm release vanished, by whether its Bundle " +
-		"existed: true, false or unknown. It remains for an hour after the bundle deployment is gone.", counter, false,
+		"existed: true, false or unknown. It remains for an hour after the bundle deployment is gone.",
 		"3 for each bundle deployment"},
 	{unnamedDeployments, []string{"release_namespace"}, "Number of bundle deployments without series, of which only " +
 		"the release is known, by its namespace. The series of at most 250 of them in a namespace are shown, and of " +
-		"2,000 in total.", gauge, false, "1 for each namespace with too many"},
-}
-
-var ofObjects = []Family{
-	{objectState, ofObject("state"), "1 for the state of an object that is not Ready.", gauge, false,
-		namedPerDeployment},
-	{unnamedObjects, of(), "Number of objects that are not Ready and have no series of " + objectState + ".", gauge,
-		false, perDeployment},
+		"2,000 in total.", "1 for each namespace with too many"},
+	{objectState, ofObject("state"), "1 for the state of an object that is not Ready.", namedPerDeployment},
+	{unnamedObjects, of(), "Number of objects that are not Ready and have no series of " + objectState + ".",
+		perDeployment},
 	{flapping, ofObject("path", "manager", "reverted_by"), "Number of times in the last hour that a manager wrote " +
 		"another value into a field which had the desired value again. reverted_by is release if the Helm release " +
-		"got a new revision in between, and else unknown.", gauge, false, flappingPerDeployment},
-}
-
-var ofFindings = []Family{
-	{findings, []string{"code", "severity"}, "Number of findings of a check.", gauge, false, perCode},
+		"got a new revision in between, and else unknown.", flappingPerDeployment},
+	{findings, []string{"code", "severity"}, "Number of findings of a check.", perCode},
 	{finding, ofObject("code", "severity"), "Number of findings of a check about an object. Only findings about a " +
-		"bundle deployment have its labels.", gauge, false, "at most 20 for each check and bundle deployment, and " +
+		"bundle deployment have its labels.", "at most 20 for each check and bundle deployment, and " +
 		"500 for each check"},
-	{unnamedFindings, []string{"code"}, "Number of findings that have no series of " + finding + ".", gauge, false,
+	{unnamedFindings, []string{"code"}, "Number of findings that have no series of " + finding + ".",
 		"at most " + perCode},
-	{oldestFinding, []string{"code"}, "When the oldest finding of a check was seen first.", gauge, false,
-		"at most " + perCode},
+	{oldestFinding, []string{"code"}, "When the oldest finding of a check was seen first.", "at most " + perCode},
 }
 
 // level is a kind of objects above the bundle deployments.
@@ -174,7 +170,7 @@ func ofAggregates() []Family {
 	var out []Family
 	for _, l := range levels {
 		add := func(end, help string, number string, labels ...string) {
-			out = append(out, Family{prefix + l.name + end, slices.Concat(l.labels, labels), help, gauge, false,
+			out = append(out, Family{prefix + l.name + end, slices.Concat(l.labels, labels), help,
 				number + " for each " + l.kind})
 		}
 		add(levelDesired, "Number of desired objects of a "+l.kind+".", one)
@@ -192,29 +188,24 @@ func ofAggregates() []Family {
 	return out
 }
 
+// ofFleet are the metrics of Fleet's objects, and of the auditor.
 var ofFleet = []Family{
-	{fleetSize, objectLabels, "Size of the JSON of an object of Fleet, without managedFields.", gauge, false, perFleet},
+	{fleetSize, objectLabels, "Size of the JSON of an object of Fleet, without managedFields.", perFleet},
 	{fleetWrites, objectLabels, "Number of times that an object of Fleet had another resourceVersion than in the " +
-		"evaluation before. Several writes between two evaluations count once.", counter, false,
-		"1 for each object of Fleet"},
+		"evaluation before. Several writes between two evaluations count once.", "1 for each object of Fleet"},
 	{coverage, []string{"result"}, "Number of bundle deployments by how far they could be read: evaluated, unread, " +
-		"unplaced, other_cluster.", gauge, false, "4"},
-}
-
-var ofAuditor = []Family{
-	{leader, nil, "1 if this replica writes Events, reports and the journal.", gauge, false, one},
-	{synced, nil, "1 if everything was read that can be read.", gauge, false, one},
-	{lastEvaluation, nil, "Time of the newest state.", gauge, false, one},
+		"unplaced, other_cluster.", "4"},
+	{leader, nil, "1 if this replica writes Events, reports and the journal.", one},
+	{synced, nil, "1 if everything was read that can be read.", one},
+	{lastEvaluation, nil, "Time of the newest state.", one},
 	{stateAge, nil, "Time for which the newest state may lack changes: since the first one that arrived and is not " +
-		"in it, or since a watch is interrupted. Above 300, the state of all bundle deployments is Unknown.", gauge,
-		false, one},
-	{evaluationSeconds, nil, "Time for one evaluation.", gauge, true, "13"},
-	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", gauge, true, "13"},
-	{queue, nil, "Number of changes that arrived and are not evaluated yet.", gauge, false, one},
-	{watchRestarts, nil, "Number of watches that broke and were started again.", counter, false, one},
+		"in it, or since a watch is interrupted. Above 300, the state of all bundle deployments is Unknown.", one},
+	{evaluationSeconds, nil, "Time for one evaluation.", "13"},
+	{changeToMetric, nil, "Time from the arrival of a change to the metrics that show it.", "13"},
+	{queue, nil, "Number of changes that arrived and are not evaluated yet.", one},
+	{watchRestarts, nil, "Number of watches that broke and were started again.", one},
 	{gaps, []string{"optional"}, "Number of things that could not be read, and of namespaces with " +
 		unnamedDeployments + ". optional is true if no state of a desired " +
-		"object needs them. If it is false, a lower number of findings does not mean that problems are solved.", gauge,
-		false, "2"},
-	{build, []string{"version"}, "1, with the version of the auditor.", gauge, false, one},
+		"object needs them. If it is false, a lower number of findings does not mean that problems are solved.", "2"},
+	{build, []string{"version"}, "1, with the version of the auditor.", one},
 }

@@ -31,30 +31,38 @@ type Metrics struct {
 	options              Options
 	descriptions         descriptions
 	evaluation, toMetric prometheus.Histogram
+	synced, queue        prometheus.Gauge
+	watchRestarts        prometheus.Counter
+	leads                func() bool
+	age                  func() (time.Duration, bool)
 
-	mu             sync.Mutex
+	mu             sync.Mutex // guards the fields below
 	view           *view.View
 	history        history
-	leads          func() bool
-	age            func() (time.Duration, bool)
-	synced         bool
 	lastEvaluation time.Time
-	queue          int
-	watchRestarts  int
 }
 
 // New makes the metrics. The caller registers them.
 func New(o Options) *Metrics {
 	return &Metrics{options: o, descriptions: describe(), evaluation: histogram(evaluationSeconds),
 		toMetric: histogram(changeToMetric), view: &view.View{},
-		leads: func() bool { return false }, age: func() (time.Duration, bool) { return 0, false },
+		synced: prometheus.NewGauge(prometheus.GaugeOpts(named(synced))),
+		queue:  prometheus.NewGauge(prometheus.GaugeOpts(named(queue))),
+
+		watchRestarts: prometheus.NewCounter(prometheus.CounterOpts(named(watchRestarts))),
+		leads:         func() bool { return false }, age: func() (time.Duration, bool) { return 0, false },
 		history: history{deployments: map[object.DeploymentID]*deploymentHistory{}, releases: map[string]int{}}}
 }
 
 func histogram(name string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: named(name).Help, Buckets: buckets})
+}
+
+// named returns the options of the metric with a name.
+func named(name string) prometheus.Opts {
 	all := Families()
-	f := all[slices.IndexFunc(all, func(f Family) bool { return f.Name == name })]
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: f.Name, Help: f.Help, Buckets: buckets})
+	at := slices.IndexFunc(all, func(f Family) bool { return f.Name == name })
+	return prometheus.Opts{Name: name, Help: all[at].Help}
 }
 
 // Update shows a view.
@@ -65,32 +73,22 @@ func (m *Metrics) Update(s *view.Step) {
 	m.history.update(s)
 }
 
-// SetLeader sets the function that reports whether this replica writes.
-func (m *Metrics) SetLeader(leads func() bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leads = leads
-}
+// SetLeader sets the function that reports whether this replica writes. It is called before the first collection.
+func (m *Metrics) SetLeader(leads func() bool) { m.leads = leads }
 
-// SetAge sets the function that returns the age of the newest state, and false before the first one.
-func (m *Metrics) SetAge(age func() (time.Duration, bool)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.age = age
-}
+// SetAge sets the function that returns the age of the newest state, and false before the first one. It is called
+// before the first collection.
+func (m *Metrics) SetAge(age func() (time.Duration, bool)) { m.age = age }
 
 // SetSynced sets whether everything was read that can be read.
-func (m *Metrics) SetSynced(yes bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.synced = yes
-}
+func (m *Metrics) SetSynced(yes bool) { m.synced.Set(number(yes)) }
 
 // Forget shows that nothing is known at present, instead of an old state. The counters go on with the next view.
 func (m *Metrics) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.view, m.synced = &view.View{}, false
+	m.view = &view.View{}
+	m.SetSynced(false)
 }
 
 // Evaluated records an evaluation that ended at a time.
@@ -105,35 +103,25 @@ func (m *Metrics) Evaluated(at time.Time, took time.Duration) {
 func (m *Metrics) ChangeShown(after time.Duration) { m.toMetric.Observe(after.Seconds()) }
 
 // SetQueueLength sets the number of changes that are not evaluated yet.
-func (m *Metrics) SetQueueLength(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.queue = n
-}
+func (m *Metrics) SetQueueLength(n int) { m.queue.Set(float64(n)) }
 
 // WatchRestarted counts a watch that broke and was started again.
-func (m *Metrics) WatchRestarted() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.watchRestarts++
-}
+func (m *Metrics) WatchRestarted() { m.watchRestarts.Inc() }
 
 // Describe implements prometheus.Collector. It sends nothing, because metrics of what is not known are omitted.
 func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	m.evaluation.Collect(ch)
-	m.toMetric.Collect(ch)
+	for _, c := range []prometheus.Collector{m.evaluation, m.toMetric, m.synced, m.queue, m.watchRestarts} {
+		c.Collect(ch)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := collection{series: series{of: map[string]*sample{}}, View: m.view, history: &m.history,
 		cluster: m.options.Cluster, releaseObjects: share[string]{}, crowded: map[string]bool{}}
 	c.add(build, 1, m.options.Version)
 	c.add(leader, number(m.leads()))
-	c.add(synced, number(m.synced))
-	c.add(queue, float64(m.queue))
-	c.add(watchRestarts, float64(m.watchRestarts))
 	if !m.lastEvaluation.IsZero() {
 		c.add(lastEvaluation, float64(m.lastEvaluation.UnixMilli())/1000)
 	}

@@ -22,7 +22,7 @@ type description struct {
 func describe() descriptions {
 	out := descriptions{}
 	for _, f := range Families() {
-		out[f.Name] = description{prometheus.NewDesc(f.Name, f.Help, f.Labels, nil), f.Type}
+		out[f.Name] = description{prometheus.NewDesc(f.Name, f.Help, f.Labels, nil), f.Type()}
 	}
 	return out
 }

@@ -31,27 +31,27 @@ const (
 	maxInstance = 128
 )
 
-// EventsOptions of a Events.
-type EventsOptions struct {
-	Client client.EventsGetter
-	// Instance is the name of the Pod.
-	Instance string
-	Now      func() time.Time
-	Log      logr.Logger
+// Options of what this package writes.
+type Options struct {
+	// Instance is the name of the Pod, Namespace that of the auditor.
+	Instance, Namespace string
+	Now                 func() time.Time
+	Log                 logr.Logger
 }
 
 // Events writes Events. Its methods are safe for concurrent use.
 type Events struct {
-	options EventsOptions
+	client  client.EventsGetter
+	options Options
 
 	mu   sync.Mutex
 	plan plan
 }
 
 // NewEvents makes a Events. It writes nothing before Write.
-func NewEvents(o EventsOptions) *Events {
-	o.Instance = o.Instance[:min(len(o.Instance), maxInstance)]
-	return &Events{options: o, plan: plan{index: map[object.Ref]int{}, told: map[object.Ref]told{}}}
+func NewEvents(c client.EventsGetter, o Options) *Events {
+	o.Log, o.Instance = o.Log.WithName("events"), o.Instance[:min(len(o.Instance), maxInstance)]
+	return &Events{client: c, options: o, plan: plan{index: map[object.Ref]int{}, told: map[object.Ref]told{}}}
 }
 
 // Update adds the changes of a step. It does not block.
@@ -118,7 +118,7 @@ func final(err error) bool {
 
 func (w *Events) write(ctx context.Context, m *message, now time.Time) error {
 	e := w.event(m, now)
-	_, err := w.options.Client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
+	_, err := w.client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) { // an earlier attempt had succeeded
 		return nil
 	}

@@ -66,7 +66,7 @@ type auditor struct {
 
 func newAuditor() *auditor {
 	a := &auditor{recorder: &recorder{}, now: views.Begin}
-	a.Events = publish.NewEvents(publish.EventsOptions{Client: a.recorder, Instance: "auditor-0", Log: logr.Discard(),
+	a.Events = publish.NewEvents(a.recorder, publish.Options{Instance: "auditor-0", Log: logr.Discard(),
 		Now: func() time.Time { return a.now }})
 	return a
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +24,8 @@ import (
 const (
 	// namePrefix begins the names of the ConfigMaps. The time at which each was begun follows.
 	namePrefix = "fleetdoctor-journal-"
-	managedBy  = "app.kubernetes.io/managed-by"
+	// managedBy is the label of the program that keeps an object.
+	managedBy = "app.kubernetes.io/managed-by"
 	// maxConfigMaps is the number of ConfigMaps.
 	maxConfigMaps = 20
 	// maxEntries and maxBytes limit one of them. The limit of the API is 1 MiB.
@@ -40,18 +40,10 @@ const (
 	pruneAfter = time.Hour
 )
 
-// JournalOptions of a Journal.
-type JournalOptions struct {
-	Client client.ConfigMapsGetter
-	// Namespace is that of the auditor.
-	Namespace string
-	Now       func() time.Time
-	Log       logr.Logger
-}
-
 // Journal writes the journal. Its methods are safe for concurrent use. Only one Journal may write in a namespace.
 type Journal struct {
-	options JournalOptions
+	client  client.ConfigMapInterface
+	options Options
 
 	mu      sync.Mutex
 	waiting []journal.Entry
@@ -64,7 +56,10 @@ type Journal struct {
 }
 
 // NewJournal makes a Journal. It writes nothing before Write.
-func NewJournal(o JournalOptions) *Journal { return &Journal{options: o} }
+func NewJournal(c client.ConfigMapsGetter, o Options) *Journal {
+	o.Log = o.Log.WithName("journal")
+	return &Journal{client: c.ConfigMaps(o.Namespace), options: o}
+}
 
 // Update adds what vanished in a step. It does not block.
 func (w *Journal) Update(s *view.Step) {
@@ -174,7 +169,7 @@ func (w *Journal) load(ctx context.Context) error {
 	if w.books != nil {
 		return nil
 	}
-	list, err := w.client().List(ctx, metav1.ListOptions{LabelSelector: journal.Label + "=true"})
+	list, err := w.client.List(ctx, metav1.ListOptions{LabelSelector: journal.Label + "=true"})
 	if err != nil {
 		return fmt.Errorf("listing the ConfigMaps of the journal in namespace %s: %w", w.options.Namespace, err)
 	}
@@ -190,10 +185,6 @@ func (w *Journal) load(ctx context.Context) error {
 	return nil
 }
 
-func (w *Journal) client() client.ConfigMapInterface {
-	return w.options.Client.ConfigMaps(w.options.Namespace)
-}
-
 // append writes as many of the entries as fit into the newest ConfigMap, or into a new one, and returns their number.
 func (w *Journal) append(ctx context.Context, entries []journal.Entry, now time.Time) (int, error) {
 	text := ""
@@ -207,7 +198,7 @@ func (w *Journal) append(ctx context.Context, entries []journal.Entry, now time.
 	if n > 0 && len(w.books) > 0 {
 		book := w.books[len(w.books)-1].DeepCopy()
 		book.Data = map[string]string{journal.Key: text + more}
-		written, err := w.client().Update(ctx, book, metav1.UpdateOptions{})
+		written, err := w.client.Update(ctx, book, metav1.UpdateOptions{})
 		if err != nil {
 			return 0, fmt.Errorf("updating ConfigMap %s/%s: %w", book.Namespace, book.Name, err)
 		}
@@ -221,9 +212,9 @@ func (w *Journal) append(ctx context.Context, entries []journal.Entry, now time.
 	}
 	book := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.options.Namespace,
 		Name:   namePrefix + strings.ReplaceAll(now.UTC().Format("20060102-150405.000"), ".", "-"),
-		Labels: map[string]string{journal.Label: "true", managedBy: "fleetdoctor"}},
+		Labels: map[string]string{journal.Label: "true", managedBy: source}},
 		Data: map[string]string{journal.Key: more}}
-	written, err := w.client().Create(ctx, book, metav1.CreateOptions{})
+	written, err := w.client.Create(ctx, book, metav1.CreateOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("creating ConfigMap %s/%s: %w", book.Namespace, book.Name, err)
 	}
@@ -254,7 +245,7 @@ func fitting(text string, entries []journal.Entry) (more string, n int, err erro
 // prune removes the ConfigMaps with only old entries, and the oldest ones of too many.
 func (w *Journal) prune(ctx context.Context, now time.Time) error {
 	for len(w.books) > 0 && (len(w.books) > maxConfigMaps || old(w.books[0], now)) {
-		err := w.client().Delete(ctx, w.books[0].Name, metav1.DeleteOptions{})
+		err := w.client.Delete(ctx, w.books[0].Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting ConfigMap %s/%s: %w", w.options.Namespace, w.books[0].Name, err)
 		}

@@ -43,7 +43,7 @@ func journalNewAuditor() *journalAuditor {
 }
 
 func (a *journalAuditor) restart() {
-	a.Journal = publish.NewJournal(publish.JournalOptions{Client: a.client.CoreV1(), Namespace: "auditor",
+	a.Journal = publish.NewJournal(a.client.CoreV1(), publish.Options{Namespace: "auditor",
 		Log: logr.Discard(),
 		Now: func() time.Time { return a.now }})
 	a.follower = view.Follower{}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,16 +34,10 @@ var (
 	clusterReports = group.WithResource("clusterreports")
 )
 
-// ReportsOptions of a Reports.
-type ReportsOptions struct {
-	Client dynamic.Interface
-	Now    func() time.Time
-	Log    logr.Logger
-}
-
 // Reports keeps the reports. Its methods are safe for concurrent use.
 type Reports struct {
-	options ReportsOptions
+	anyKind dynamic.Interface
+	now     func() time.Time
 
 	mu     sync.Mutex
 	newest *view.View
@@ -60,8 +53,8 @@ type Reports struct {
 }
 
 // NewReports makes a Reports. It writes nothing before Write.
-func NewReports(o ReportsOptions) *Reports {
-	return &Reports{options: o, seen: map[string]metav1.Timestamp{}, absent: map[string]bool{}}
+func NewReports(c dynamic.Interface, o Options) *Reports {
+	return &Reports{anyKind: c, now: o.Now, seen: map[string]metav1.Timestamp{}, absent: map[string]bool{}}
 }
 
 // Update sets the newest view. It does not block.
@@ -77,7 +70,7 @@ func (w *Reports) Write(ctx context.Context) error {
 	w.mu.Lock()
 	v := w.newest
 	w.mu.Unlock()
-	now := w.options.Now()
+	now := w.now()
 	if v == w.written || now.Sub(w.round) < reportInterval {
 		return nil
 	}
@@ -101,7 +94,7 @@ func (w *Reports) load(ctx context.Context) error {
 	}
 	found := map[key]*unstructured.Unstructured{}
 	for _, resource := range []schema.GroupVersionResource{reports, clusterReports} {
-		list, err := w.options.Client.Resource(resource).List(ctx,
+		list, err := w.anyKind.Resource(resource).List(ctx,
 			metav1.ListOptions{LabelSelector: component + "=" + auditor})
 		if err != nil {
 			return fmt.Errorf("listing the %s of the auditor: %w", resource.Resource, err)
@@ -185,9 +178,9 @@ func (w *Reports) put(ctx context.Context, k key, c content) error {
 
 func (w *Reports) client(k key) dynamic.ResourceInterface {
 	if k.namespace == "" {
-		return w.options.Client.Resource(clusterReports)
+		return w.anyKind.Resource(clusterReports)
 	}
-	return w.options.Client.Resource(reports).Namespace(k.namespace)
+	return w.anyKind.Resource(reports).Namespace(k.namespace)
 }
 
 func (k key) compare(o key) int {

@@ -47,7 +47,7 @@ func reportsNewAuditor() *reportsAuditor {
 }
 
 func (a *reportsAuditor) restart() {
-	a.Reports = publish.NewReports(publish.ReportsOptions{Client: a.client, Log: logr.Discard(),
+	a.Reports = publish.NewReports(a.client, publish.Options{Log: logr.Discard(),
 		Now: func() time.Time { return a.now }})
 }
 

@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// reportsManagedBy is the label of the program that keeps an object.
-	reportsManagedBy = "app.kubernetes.io/managed-by"
 	// component is the label of the reports of the auditor. Reports of others do not have it.
 	component = "fleetdoctor.io/component"
 	auditor   = "auditor"
@@ -65,8 +63,7 @@ func contents(v *view.View, seen map[string]metav1.Timestamp, absent map[string]
 	for namespace, results := range groups {
 		for part, some := range split(results) {
 			name := strings.TrimSuffix("fleetdoctor-auditor-"+strconv.Itoa(part+1), "-1")
-			out[key{namespace, name}] = content{map[string]string{reportsManagedBy: source,
-				component: auditor}, some}
+			out[key{namespace, name}] = content{map[string]string{managedBy: source, component: auditor}, some}
 		}
 	}
 	return out

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,16 +67,7 @@ func properties(f *report.Finding) map[string]string {
 }
 
 // short cuts a text that is too long for the message of a result.
-func short(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+func short(text string) string { return cut(text, maxText, maxText) }
 
 // split divides results into parts that fit into one object.
 func split(results []v1alpha1.ReportResult) [][]v1alpha1.ReportResult {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/auditor/view"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
@@ -97,14 +96,12 @@ func listed(all []string) []string {
 }
 
 // note makes a text valid for an Event.
-func note(text string) string {
-	text = escape.Line(text)
-	if len(text) <= maxNote {
+func note(text string) string { return cut(escape.Line(text), maxNote, maxNote-len("…")) }
+
+// cut returns the beginning of a text that is longer than a limit, in bytes.
+func cut(text string, limit, beginning int) string {
+	if len(text) <= limit {
 		return text
 	}
-	end := maxNote - len("…")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return strings.ToValidUTF8(text[:beginning], "") + "…"
 }

@@ -109,20 +109,16 @@ func (o *serveOptions) sinks(config *rest.Config, lease *auditor.Lease, namespac
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
+	how := publish.Options{Instance: pod, Namespace: namespace, Now: time.Now, Log: log}
 	var out []auditor.Sink
 	if o.events {
-		out = append(out, publish.NewEvents(publish.EventsOptions{Client: client.EventsV1(), Instance: pod,
-			Now: time.Now,
-			Log: log.WithName("events")}))
+		out = append(out, publish.NewEvents(client.EventsV1(), how))
 	}
 	if o.openReports {
-		out = append(out, publish.NewReports(publish.ReportsOptions{Client: anyKind, Now: time.Now,
-			Log: log.WithName("openreports")}))
+		out = append(out, publish.NewReports(anyKind, how))
 	}
 	if o.journal {
-		out = append(out, publish.NewJournal(publish.JournalOptions{Client: client.CoreV1(), Namespace: namespace,
-			Now: time.Now,
-			Log: log.WithName("journal")}))
+		out = append(out, publish.NewJournal(client.CoreV1(), how))
 	}
 	return out, nil
 }
