@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -94,7 +93,7 @@ func (c *creation) try(ctx context.Context, client Client, i *Item) error {
 			return errExists
 		}
 	case as.Method == source.ServerSide:
-		if sent, err = onlyCreates(content); err != nil {
+		if sent, err = conditional(content, "", neverStored); err != nil {
 			return err
 		}
 	}
@@ -120,19 +119,9 @@ func (c *creation) try(ctx context.Context, client Client, i *Item) error {
 // errExists is an object that did not exist when the plan was made.
 var errExists = changedError{"it exists now"}
 
-// onlyCreates returns an object as JSON that the server applies only if it creates the object: no object that exists
-// has this version. Before Kubernetes 1.23, the server refuses it also for a Service that does not exist; the next try
-// states no version.
-func onlyCreates(content object.Content) ([]byte, error) {
-	metadata := map[string]any{"resourceVersion": "1"}
-	stated, _ := content["metadata"].(map[string]any)
-	for name, v := range stated {
-		metadata[name] = v
-	}
-	out := maps.Clone(content)
-	out["metadata"] = metadata
-	return json.Marshal(out)
-}
+// neverStored is a version that no object has. The server applies an object with it only if it creates the object.
+// Before Kubernetes 1.23, the server refuses it also for a Service that does not exist; the next try states no version.
+const neverStored = "1"
 
 func (c *creation) created() string { return c.uid }
 

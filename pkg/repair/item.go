@@ -330,23 +330,19 @@ func uidOf(content object.Content) (uid, version string) {
 }
 
 // conditional returns an object, or a patch, as JSON that the server refuses if the live object has another uid or
-// version. Without a version, only the uid counts.
+// version. What is empty does not count.
 func conditional(content object.Content, uid, version string) ([]byte, error) {
-	out := make(object.Content, len(content)+1)
-	for name, v := range content {
-		out[name] = v
+	stated, _ := content["metadata"].(map[string]any)
+	metadata := map[string]any{}
+	maps.Copy(metadata, stated)
+	if uid != "" {
+		metadata["uid"] = uid
 	}
-	metadata := map[string]any{"uid": uid}
 	if version != "" {
 		metadata["resourceVersion"] = version
 	}
-	if stated, ok := content["metadata"].(map[string]any); ok {
-		for name, v := range stated {
-			if metadata[name] == nil {
-				metadata[name] = v
-			}
-		}
-	}
+	out := object.Content{}
+	maps.Copy(out, content)
 	out["metadata"] = metadata
 	return json.Marshal(out)
 }

@@ -26,7 +26,9 @@ func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item
 	}
 	adoptions, notOwners := Adoptions(c, Options{Policy: o.Policy, TakeFrom: o.TakeFrom})
 	for _, a := range adoptions {
-		if by := p.adoption(&a); by.code != "" {
+		by := cmp.Or(p.adopts[key(a.On, a.BundleDeployment, "")],
+			p.adopts[key(a.On, a.BundleDeployment, a.Key().String())])
+		if by.code != "" {
 			p.makesWay = by.makesWay
 			p.add(a, by.code)
 		}
@@ -127,12 +129,6 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 	}
 }
 
-// adoption returns the finding that asks for an adoption; the zero value if none does.
-func (p *planner) adoption(i *Item) adoption {
-	return cmp.Or(p.adopts[key(i.On, i.BundleDeployment, "")],
-		p.adopts[key(i.On, i.BundleDeployment, i.Key().String())])
-}
-
 // add adds an item, unless another finding asked for the same.
 func (p *planner) add(i Item, code string) {
 	id := key(i.On, i.BundleDeployment, string(i.Step)+" "+i.Key().String())
@@ -182,7 +178,8 @@ func (p *planner) writes(d *evaluate.BundleDeployment, x *evaluate.Object, kind 
 // refusals are the reasons for which a desired object is not written.
 func (p *planner) refusals(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 	out := d.NeverAdopted(x)
-	if x.Autoscaled && replicasDiffer(x) {
+	scales := func(diff evaluate.Difference) bool { return diff.Path == ".spec.replicas" }
+	if x.Autoscaled && slices.ContainsFunc(x.Differences, scales) {
 		out = append(out, "an autoscaler scales it, or may do so: it would change .spec.replicas again")
 	}
 	out = append(out, fights(d, x)...)
@@ -215,10 +212,6 @@ func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 		}
 	}
 	return nil
-}
-
-func replicasDiffer(x *evaluate.Object) bool {
-	return slices.ContainsFunc(x.Differences, func(d evaluate.Difference) bool { return d.Path == ".spec.replicas" })
 }
 
 // asked returns the item of a step that writes no desired object.

@@ -155,8 +155,7 @@ func (u Undo) kind(ctx context.Context, on UndoCluster, gvk schema.GroupVersionK
 		case covered:
 			item.Action, item.Message = report.ActionNone, "it does not exist any more"
 		default:
-			item.Action, item.Refusals = report.ActionRefuse,
-				[]string{fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail)}
+			item.refuse(fmt.Sprintf("it could not be read: %s %s", f.Reason, f.Detail))
 		}
 	}
 	return nil

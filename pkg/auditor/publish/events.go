@@ -50,7 +50,8 @@ type Events struct {
 
 // NewEvents makes a Events. It writes nothing before Write.
 func NewEvents(c client.EventsGetter, o Options) *Events {
-	o.Log, o.Instance = o.Log.WithName("events"), o.Instance[:min(len(o.Instance), maxInstance)]
+	o.Log = o.Log.WithName("events")
+	o.Instance = o.Instance[:min(len(o.Instance), maxInstance)]
 	return &Events{client: c, options: o, plan: plan{index: map[object.Ref]int{}, told: map[object.Ref]told{}}}
 }
 

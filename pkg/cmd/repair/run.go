@@ -178,7 +178,11 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 		return err
 	}
 	if s.ReadOnly { // a dry run is no request that only reads
-		s.noteUnasked()
+		asks := func(i repair.Item) bool { return i.Writes() && i.Action != report.ActionAdopt }
+		if s.count(asks) > 0 {
+			s.document.Notes = append(s.document.Notes, "the server was not asked whether it accepts these steps; "+
+				s.Command(s.name())+" asks it")
+		}
 		return nil
 	}
 	in.Show("asking the server about the steps", 0)
@@ -223,8 +227,9 @@ func (s *session) noteUnrepaired(found *engine.Audit) {
 		f := &found.Findings[i]
 		asked := len(s.codes) == 0 || slices.Contains(s.codes, f.Code)
 		ofAnother := f.Cause != "" || len(f.Follows) > 0
+		stays := len(f.Steps) == 0 && f.Severity != check.Info
 		repairs[f.Code] = repairs[f.Code] || len(f.Steps) > 0
-		if asked && !ofAnother && left(f) {
+		if asked && !ofAnother && stays {
 			leaves[f.Code] = true
 		}
 	}
@@ -240,18 +245,6 @@ func (s *session) noteUnrepaired(found *engine.Audit) {
 	}
 	s.document.Notes = append(s.document.Notes, fmt.Sprintf("no step repairs %s: %s shows what to do",
 		strings.Join(named, ", "), s.Command("audit")+" --code="+strings.Join(codes, ",")+" --all"))
-}
-
-// left reports whether a finding stays with the user.
-func left(f *check.Finding) bool { return len(f.Steps) == 0 && f.Severity != check.Info }
-
-// noteUnasked notes that the server was not asked about the steps of the plan, if it would be.
-func (s *session) noteUnasked() {
-	asks := func(i repair.Item) bool { return i.Writes() && i.Action != report.ActionAdopt }
-	if s.count(asks) > 0 {
-		s.document.Notes = append(s.document.Notes, "the server was not asked whether it accepts these steps; "+
-			s.Command(s.name())+" asks it")
-	}
 }
 
 // pick limits a plan to the objects of the command line, and returns those that nothing in scope desires.

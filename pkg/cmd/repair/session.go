@@ -199,12 +199,9 @@ func (s *session) refusals() error {
 
 // ask asks on the terminal whether to apply the plan.
 func (s *session) ask(ctx context.Context, writes int) (bool, error) {
-	action := "Repair"
-	switch {
-	case s.undo != "":
+	action := s.either("Adopt", "Repair")
+	if s.undo != "" {
 		action = "Restore"
-	case s.adopt:
-		action = "Adopt"
 	}
 	yes, err := output.Ask(ctx, s.Streams, fmt.Sprintf("%s %s?", action, report.Plural(writes, "object")))
 	switch {
@@ -288,39 +285,29 @@ func newOptions(env cli.Environment) *options {
 	return o
 }
 
-// complete completes the command.
+// either returns a word of the verb adopt, or that of the verb repair.
+func (o *options) either(adopt, repair string) string {
+	if o.adopt {
+		return adopt
+	}
+	return repair
+}
+
+// name is the name of the verb.
+func (o *options) name() string { return o.either("adopt", "repair") }
+
+// planKind and resultKind are the kinds of the documents.
+func (o *options) planKind() string { return o.either(report.KindAdoptionPlan, report.KindRepairPlan) }
+
+func (o *options) resultKind() string {
+	return o.either(report.KindAdoptionResult, report.KindRepairResult)
+}
+
+// complete completes the command, with the flags that both verbs have.
 func (o *options) complete(c *cobra.Command) {
 	c.ValidArgsFunction = input.CompleteAny
 	o.Setup(c, o, input.NamespaceUsage+". On a downstream cluster, the namespace of the releases"+
 		input.ObjectNamespace)
-	o.addFlags(c)
-}
-
-// name is the name of the verb.
-func (o *options) name() string {
-	if o.adopt {
-		return "adopt"
-	}
-	return "repair"
-}
-
-// planKind and resultKind are the kinds of the documents.
-func (o *options) planKind() string {
-	if o.adopt {
-		return report.KindAdoptionPlan
-	}
-	return report.KindRepairPlan
-}
-
-func (o *options) resultKind() string {
-	if o.adopt {
-		return report.KindAdoptionResult
-	}
-	return report.KindRepairResult
-}
-
-// addFlags adds the flags that both verbs have.
-func (o *options) addFlags(c *cobra.Command) {
 	fs := c.Flags()
 	o.scope.AddFlags(c)
 	o.scope.AddDesiredFlag(c)

@@ -142,10 +142,7 @@ func (s *session) readReceipt() (h repair.Header, entries []repair.Entry, err er
 func writtenAgain(r *evaluate.Result, items []repair.Item) []string {
 	desiredBy := map[string]bool{}
 	for _, i := range items {
-		if i.Action != report.ActionRestore {
-			continue
-		}
-		if r.Desired.Cluster(i.On) == nil {
+		if i.Action != report.ActionRestore || r.Desired.Cluster(i.On) == nil {
 			continue
 		}
 		for _, o := range r.Desired.On(i.On).Confirmed(i.Key()) {
