@@ -43,15 +43,14 @@ type batch struct {
 func (b batch) add(o changedObject, asked []source.Query) {
 	all := b.objects[o]
 	for _, q := range asked {
-		if !slices.ContainsFunc(all, func(known source.Query) bool { return sameSelection(known, q) }) {
+		if !slices.ContainsFunc(all, func(known source.Query) bool {
+			same := known.LabelSelector == q.LabelSelector && known.FieldSelector == q.FieldSelector
+			return same && known.MetadataOnly == q.MetadataOnly
+		}) {
 			all = append(all, q)
 		}
 	}
 	b.objects[o] = all
-}
-
-func sameSelection(a, b source.Query) bool {
-	return a.LabelSelector == b.LabelSelector && a.FieldSelector == b.FieldSelector && a.MetadataOnly == b.MetadataOnly
 }
 
 // inbox collects changes from the watches. An object that changes often is in it once.

@@ -50,9 +50,9 @@ func metricsPage() ([]byte, error) {
 	for _, f := range all {
 		kind := "gauge"
 		switch {
-		case f.Histogram:
+		case f.Histogram():
 			kind = "histogram"
-		case f.Type == prometheus.CounterValue:
+		case f.Type() == prometheus.CounterValue:
 			kind = "counter"
 		}
 		labels := asCode(f.Labels)

@@ -225,9 +225,6 @@ func (b builder) findings(all []report.Finding) []Finding {
 		x := Finding{ID: f.ID, Code: f.Code, Severity: f.Severity, Title: text(f.Title),
 			Object: RefOf(f.Object), Cluster: text(f.Cluster), BundleDeployment: text(f.BundleDeployment),
 			Bundle: text(f.Bundle), GitRepo: text(f.GitRepo), HelmOp: text(f.HelmOp)}
-		if f.CausedBy != nil {
-			x.CausedBy = f.CausedBy.ID
-		}
 		if i < maxTexts {
 			x.Message, x.Remediation = f.Message, f.Remediation
 		}
@@ -284,7 +281,7 @@ func (f *Follower) Confirm(at time.Time) {
 
 // Next compares a view with the one before it.
 func (f *Follower) Next(v *View) *Step {
-	out := &Step{Before: f.view, After: v}
+	out := &Step{After: v}
 	read, unknown := map[object.DeploymentID]seen{}, map[object.DeploymentID]map[Ref]known{}
 	for _, d := range v.Deployments {
 		last, was := f.read[d.ID]

@@ -136,8 +136,6 @@ type Finding struct {
 	Object   Ref
 	// Cluster, BundleDeployment, Bundle, GitRepo and HelmOp are "namespace/name"; empty if there is none.
 	Cluster, BundleDeployment, Bundle, GitRepo, HelmOp string
-	// CausedBy is the ID of the finding from which this one follows.
-	CausedBy string
 	// Message and Remediation are empty beyond the first maxTexts findings.
 	Message, Remediation string
 }
@@ -186,10 +184,9 @@ func (v *View) Outdated(at, since time.Time) *View {
 
 // Step is a view with what changed since the view before it.
 type Step struct {
-	// Before is nil for the first view, which has no changes.
-	Before, After *View
-	Transitions   []Transition
-	Uninstalled   []Uninstalled
+	After       *View
+	Transitions []Transition
+	Uninstalled []Uninstalled
 }
 
 // Transition is an object of a bundle deployment whose state changed.
