@@ -22,7 +22,7 @@ import (
 func agentsOf(t *testing.T, name string, f faulty) *report.Agents {
 	t.Helper()
 	f.Source = readCase(t, casesDir+"/"+name+".yaml").open(t)
-	got, err := query.Agents(t.Context(), f, query.AgentsOptions{}, nil)
+	got, err := query.Agents(t.Context(), f, query.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestKubeconfigSecrets(t *testing.T) {
 			return d["kind"] == "Cluster" && meta["name"] == "rancher"
 		})
 		src := &counted{faulty: faulty{Source: c.open(t)}, lists: map[string]int{}}
-		got, err := query.Agents(t.Context(), src, query.AgentsOptions{}, nil)
+		got, err := query.Agents(t.Context(), src, query.Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

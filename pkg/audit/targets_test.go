@@ -29,7 +29,7 @@ func TestTargetsPending(t *testing.T) {
 		"deleted":       {},
 	} {
 		got, err := query.Targets(t.Context(), readCase(t, casesDir+"/targets-absent.yaml").open(t),
-			query.TargetsOptions{},
+			query.Options{},
 			[]source.Named{{Name: bundle}})
 		if err != nil {
 			t.Errorf("%s: %v", bundle, err)

@@ -175,7 +175,7 @@ func (o *versionOptions) Run(ctx context.Context) error {
 	var failed error
 	if !o.client {
 		failed = o.Read(ctx, func(in *input.Reading) error {
-			found, gaps, err := query.Versions(ctx, in.Source, query.AgentsOptions{Progress: in.Report})
+			found, gaps, err := query.Versions(ctx, in.Source, query.Options{Progress: in.Report})
 			if err == nil {
 				v.Source, v.Gaps = &found, gaps
 			}
@@ -254,16 +254,10 @@ func finding(c check.Check) report.Topic {
 	t := report.Topic{Kind: report.TopicFinding, Name: c.Code, Title: c.Name, Severity: report.Severity(c.Severity),
 		What: c.Title, Why: text.Explanation, Evidence: text.Evidence, Remedy: text.Remedy, Versions: text.Versions,
 		Sections: text.Sections, URL: check.URL(c.Code)}
-	for _, issue := range text.Issues {
-		t.Issues = append(t.Issues, address(issue))
+	for _, issue := range text.Issues { // such as "rancher/fleet#5550"
+		t.Issues = append(t.Issues, "https://github.com/"+strings.Replace(issue, "#", "/issues/", 1))
 	}
 	return t
-}
-
-// address is the address of an issue such as "rancher/fleet#5550".
-func address(issue string) string {
-	repository, number, _ := strings.Cut(issue, "#")
-	return "https://github.com/" + repository + "/issues/" + number
 }
 
 // answers says what the policies of adopt do in a situation.

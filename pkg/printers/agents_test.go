@@ -14,7 +14,7 @@ func agentsOf(t *testing.T, p *people) {
 	t.Helper()
 	for _, name := range []string{"agent-heartbeats", "agent-pending", "reimport-fleet-0.12", "reimport-ca",
 		"reimport-masked"} {
-		d, err := query.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), query.AgentsOptions{Version: "test"},
+		d, err := query.Agents(t.Context(), captured(t, "cases/"+name+".yaml"), query.Options{Version: "test"},
 			nil)
 		if err != nil {
 			t.Fatal(err)

@@ -177,7 +177,7 @@ func targetsOf(t *testing.T, p *people) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := query.Targets(t.Context(), s, query.TargetsOptions{Version: "test"},
+	d, err := query.Targets(t.Context(), s, query.Options{Version: "test"},
 		[]source.Named{{Kind: "bundle", Name: "shop"}, {Kind: "bundle", Name: "shop-eu"}})
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,8 @@ type subject struct {
 	desired  []*desired.Object
 	deleting bool
 	commands remedy.Commands
+	// annotations are those of the object.
+	annotations map[string]string
 }
 
 // answer sets who owns the object, as a value and as a sentence, and the next step. Fleet considers only the hash.
@@ -228,23 +230,13 @@ func (s *subject) step(verb string, next remedy.Remedy) {
 	s.Next = &report.NextStep{Verb: verb, Remedy: next}
 }
 
-// metadataExplainer explains the labels and annotations of one object.
-type metadataExplainer struct {
-	desired.OnCluster
-	all         []*desired.BundleDeployment
-	have        ownership.Metadata
-	owner       *desired.BundleDeployment // nil if no bundle deployment has its hash
-	namespace   string
-	annotations map[string]string
-}
-
 // entries explains every label and annotation about the owner, labels first.
-func (e metadataExplainer) entries(m *object.Meta) []report.MetadataEntry {
+func (s *subject) entries(m *object.Meta) []report.MetadataEntry {
 	var out []report.MetadataEntry
 	for field, explain := range map[string]map[string]func(string) string{
-		"label": {fleet.HashLabel: e.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: only("false",
+		"label": {fleet.HashLabel: s.hash, fleet.ManagedByLabel: managedBy, fleet.PruneLabel: only("false",
 			"Fleet never reports it as orphaned")},
-		"annotation": {fleet.IDAnnotation: e.id, fleet.ReleaseNameAnnotation: e.release,
+		"annotation": {fleet.IDAnnotation: s.id, fleet.ReleaseNameAnnotation: s.release,
 			fleet.ReleaseNamespaceAnnotation: releaseNamespace,
 			fleet.ResourcePolicyAnnotation:   only("keep", "Helm keeps it when its release is uninstalled"),
 			fleet.OwnerGVKAnnotation:         setOwner, fleet.OwnerNameAnnotation: setOwner,
@@ -267,7 +259,7 @@ func (e metadataExplainer) entries(m *object.Meta) []report.MetadataEntry {
 }
 
 // addWriters adds the last writer of each label and annotation, if the managedFields of the object could be read.
-func (e metadataExplainer) addWriters(entries []report.MetadataEntry, o source.Object) {
+func (s *subject) addWriters(entries []report.MetadataEntry, o source.Object) {
 	live, managedFields, err := o.Decode()
 	if err != nil || len(managedFields) == 0 {
 		return
@@ -285,14 +277,14 @@ func (e metadataExplainer) addWriters(entries []report.MetadataEntry, o source.O
 	}
 }
 
-func (e metadataExplainer) hash(value string) string {
+func (s *subject) hash(value string) string {
 	of := "hash of a set that is not known here"
-	if e.owner != nil {
-		of = fmt.Sprintf("hash of set %q: bundle deployment %s", e.owner.Ownership.SetID, e.owner.Key())
+	if s.owner != nil {
+		of = fmt.Sprintf("hash of set %q: bundle deployment %s", s.owner.Ownership.SetID, s.owner.Key())
 	}
-	gvk, name, ns := e.annotations[fleet.OwnerGVKAnnotation], e.annotations[fleet.OwnerNameAnnotation],
-		e.annotations[fleet.OwnerNamespaceAnnotation]
-	switch id := e.have.SetID; {
+	gvk, name, ns := s.annotations[fleet.OwnerGVKAnnotation], s.annotations[fleet.OwnerNameAnnotation],
+		s.annotations[fleet.OwnerNamespaceAnnotation]
+	switch id := s.have.SetID; {
 	case id == "":
 		return of
 	case fleet.HashOf(id, gvk, name, ns) == value:
@@ -301,22 +293,22 @@ func (e metadataExplainer) hash(value string) string {
 	return of + "; the id does not match it"
 }
 
-func (e metadataExplainer) id(value string) string {
-	switch owner := e.OwnerOf(ownership.Metadata{SetID: value}); {
+func (s *subject) id(value string) string {
+	switch owner := s.OwnerOf(ownership.Metadata{SetID: value}); {
 	case owner != nil:
 		return "set of bundle deployment " + owner.Key()
 	case fleet.IsFleetsOwnSet(value):
 		return "set of Fleet itself"
 	}
-	return "set that no release here has" + e.asFarAsRead()
+	return "set that no release here has" + s.asFarAsRead()
 }
 
-func (e metadataExplainer) release(string) string {
-	name := e.have.Release()
-	if !e.State.Releases[name] {
-		return "Helm release " + name + ", which has no record here" + e.asFarAsRead()
+func (s *subject) release(string) string {
+	name := s.have.Release()
+	if !s.State.Releases[name] {
+		return "Helm release " + name + ", which has no record here" + s.asFarAsRead()
 	}
-	if d := ofRelease(e.all, e.OnCluster, name); d != nil {
+	if d := ofRelease(s.all, s.OnCluster, name); d != nil {
 		return "Helm release " + name + ": bundle deployment " + d.Key()
 	}
 	return "Helm release " + name + ", which is not of a bundle deployment here"
@@ -334,8 +326,8 @@ func ofRelease(all []*desired.BundleDeployment, c desired.OnCluster, release str
 }
 
 // asFarAsRead qualifies statements about absent records if not all records could be read.
-func (e metadataExplainer) asFarAsRead() string {
-	if e.SetsKnownIn(e.namespace) {
+func (s *subject) asFarAsRead() string {
+	if s.SetsKnownIn(s.Namespace) {
 		return ""
 	}
 	return ", as far as records could be read"

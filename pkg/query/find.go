@@ -119,11 +119,11 @@ func bundleOwners(desired *desired.DesiredState, kind string) map[string]string 
 	return out
 }
 
-// AgentsOptions of a report.
-type AgentsOptions struct {
-	// Namespace is that of the Clusters; empty for all.
+// Options of a report.
+type Options struct {
+	// Namespace is that of the Clusters or Bundles; empty for all.
 	Namespace string
-	// Selector selects Clusters by their labels; nil selects all.
+	// Selector selects the Clusters of Agents by their labels; nil selects all.
 	Selector labels.Selector
 	// Version is the version of the program, which is only shown.
 	Version string
@@ -134,7 +134,7 @@ type AgentsOptions struct {
 // Agents reports the agents of the Clusters in a namespace with some names, NAME or NAMESPACE/NAME; empty means all.
 // It returns ErrNoFleet if there is none. For each name that is not found, there is a *evaluate.NotFoundError, beside
 // the report of the other ones, which is nil without any.
-func Agents(ctx context.Context, src source.Source, o AgentsOptions, names []string) (*report.Agents, error) {
+func Agents(ctx context.Context, src source.Source, o Options, names []string) (*report.Agents, error) {
 	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func Agents(ctx context.Context, src source.Source, o AgentsOptions, names []str
 }
 
 // Versions reads the versions of Kubernetes, and of Fleet's controller and agents.
-func Versions(ctx context.Context, src source.Source, o AgentsOptions) (report.Source, []report.Gap, error) {
+func Versions(ctx context.Context, src source.Source, o Options) (report.Source, []report.Gap, error) {
 	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
 	if err != nil {
 		return report.Source{}, nil, err

@@ -43,8 +43,10 @@ func EvaluateImpact(in ImpactInput) report.Deletion {
 	var local *evaluator
 	var here report.ClusterImpact // on the management cluster
 	for _, group := range clusters(t.Deployments) {
-		e := &evaluator{uninstalls: in.Uninstalls, affected: in.affected(group[0]), deleted: deleted,
-			seen: map[object.Key]bool{}}
+		e := &evaluator{uninstalls: in.Uninstalls, deleted: deleted, seen: map[object.Key]bool{}}
+		if group[0].Placed {
+			e.affected = in.Affected[group[0].ClusterID]
+		}
 		e.cascades(group)
 		if in.isLocal(group[0]) {
 			local = e
@@ -53,9 +55,13 @@ func EvaluateImpact(in ImpactInput) report.Deletion {
 			}
 		}
 		e.findAffected(in.Desired.Deployments, group[0])
-		out.Clusters = append(out.Clusters, in.cluster(e, group))
+		impact := report.ClusterImpact{Cluster: clusterName(group[0])}
+		for _, d := range group {
+			impact.BundleDeployments = append(impact.BundleDeployments, in.deployment(e, d))
+		}
+		out.Clusters = append(out.Clusters, impact)
 		if e == local {
-			here = out.Clusters[len(out.Clusters)-1]
+			here = impact
 		}
 	}
 	if local == nil && len(in.Desired.Clusters) > 0 {
@@ -67,14 +73,6 @@ func EvaluateImpact(in ImpactInput) report.Deletion {
 	}
 	out.Notes = in.notes(here)
 	return out
-}
-
-// affected returns the live objects of the cluster of a bundle deployment; nil if they were not read.
-func (in *ImpactInput) affected(d *desired.BundleDeployment) *state.Affected {
-	if !d.Placed {
-		return nil
-	}
-	return in.Affected[d.ClusterID]
 }
 
 // isLocal reports whether a bundle deployment is on the management cluster.
@@ -109,14 +107,6 @@ func clusters(all []*desired.BundleDeployment) [][]*desired.BundleDeployment {
 // clusterName is "namespace/name" of the Cluster of a bundle deployment, or the namespace of its BundleDeployments if
 // the Cluster is not known.
 func clusterName(d *desired.BundleDeployment) string { return cmp.Or(d.Cluster, d.Namespace) }
-
-func (in *ImpactInput) cluster(e *evaluator, deployments []*desired.BundleDeployment) report.ClusterImpact {
-	out := report.ClusterImpact{Cluster: clusterName(deployments[0])}
-	for _, d := range deployments {
-		out.BundleDeployments = append(out.BundleDeployments, in.deployment(e, d))
-	}
-	return out
-}
 
 func (in *ImpactInput) deployment(e *evaluator, d *desired.BundleDeployment) report.DeploymentImpact {
 	out := report.DeploymentImpact{Namespace: d.Namespace, Name: d.Name, Bundle: d.Bundle}

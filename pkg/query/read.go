@@ -40,7 +40,12 @@ func Impact(ctx context.Context, src source.Source, o audit.Options, names []sou
 	if len(targets) == 0 {
 		return nil, missing
 	}
-	affects := affectedBy(targets)
+	affects := map[object.DeploymentID]bool{}
+	for _, t := range targets {
+		for _, d := range t.Deployments {
+			affects[d.ID()] = true
+		}
+	}
 	uninstalls := r.Desired.Uninstalls(r.States, func(d *desired.BundleDeployment) bool { return affects[d.ID()] })
 	r.States = nil // release the objects of every revision
 	affected, err := affected(ctx, r, targets, uninstalls)
@@ -108,17 +113,6 @@ func unreadOf(r *audit.Reading, t *Deleted) string {
 		return ""
 	}
 	return unread[0].What + ": " + unread[0].Why()
-}
-
-// affectedBy returns the bundle deployments of the targets.
-func affectedBy(targets []*Deleted) map[object.DeploymentID]bool {
-	out := map[object.DeploymentID]bool{}
-	for _, t := range targets {
-		for _, d := range t.Deployments {
-			out[d.ID()] = true
-		}
-	}
-	return out
 }
 
 // affected reads the live objects of each cluster that the deletions affect.
@@ -191,8 +185,7 @@ func Owners(ctx context.Context, src source.Source, o audit.Options, names []sou
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Found(); err != nil && !errors.Is(err,
-		collect.ErrNoFleet) { // an object may have an owner without Fleet
+	if err := r.Found(); err != nil && !errors.Is(err, collect.ErrNoFleet) { // an object may have another owner
 		return nil, err
 	}
 	if err := r.SettleDisputes(ctx); err != nil {
@@ -267,7 +260,7 @@ func (r *owners) ownedObject(c desired.OnCluster, m *object.Meta, o source.Objec
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
 	of := subject{OnCluster: c, OwnedObject: &out, all: r.Desired.Deployments, have: have,
-		deleting: m.Metadata.DeletionTimestamp != "", commands: r.commands}
+		deleting: m.Metadata.DeletionTimestamp != "", commands: r.commands, annotations: m.Metadata.Annotations}
 	for _, w := range c.Of(out.Key()) {
 		d := c.Deployment(w.Deployment)
 		class, _ := ownership.Classify(have, d.Ownership)
@@ -291,11 +284,8 @@ func (r *owners) ownedObject(c desired.OnCluster, m *object.Meta, o source.Objec
 		})
 	}
 	of.answer()
-	e := metadataExplainer{OnCluster: c, all: r.Desired.Deployments, have: have, owner: of.owner,
-		namespace:   out.Namespace,
-		annotations: m.Metadata.Annotations}
-	out.Metadata = e.entries(m)
-	e.addWriters(out.Metadata, o)
+	out.Metadata = of.entries(m)
+	of.addWriters(out.Metadata, o)
 	return out
 }
 

@@ -23,20 +23,10 @@ import (
 // targetKinds are the kinds that decide which clusters a bundle targets, and where it is deployed.
 var targetKinds = []string{state.Bundle, state.ClusterKind, state.ClusterGroup, state.BundleDeployment}
 
-// TargetsOptions of a report.
-type TargetsOptions struct {
-	// Namespace is the workspace that the user names; empty for all.
-	Namespace string
-	// Version is the version of the program, which is only shown.
-	Version string
-	// Progress receives the progress; nil if it is not needed.
-	Progress func(collect.Progress)
-}
-
 // Targets reports which clusters bundles are deployed to, and why. It reads only Fleet's own objects. A name without a
 // namespace may match several bundles. For each name that is not found or could not be read, there is an error, such as
 // a *evaluate.NotFoundError, beside the report of the other ones, which is nil without any.
-func Targets(ctx context.Context, src source.Source, o TargetsOptions, names []source.Named) (*report.Targets, error) {
+func Targets(ctx context.Context, src source.Source, o Options, names []source.Named) (*report.Targets, error) {
 	r, err := collect.Open(ctx, src, &secret.Values{}, o.Progress)
 	if err != nil {
 		return nil, err

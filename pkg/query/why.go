@@ -102,8 +102,7 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b v1alpha1.Object) int {
-		return cmp.Compare(a.GetNamespace(),
-			b.GetNamespace())
+		return cmp.Compare(a.GetNamespace(), b.GetNamespace())
 	})
 	return out
 }
@@ -179,29 +178,17 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 	return out
 }
 
-// explained explains a bundle deployment by what is deployed.
-func (x *explainer) explained(d *directory.Deployment) check.Member {
-	return x.noted(x.causes.Alone(d))
-}
-
 // noted says of a member what a finding says more about the same.
 func (x *explainer) noted(m check.Member) check.Member {
 	if m.Of == nil || m.Note == "" {
 		return m
 	}
-	if f, ok := first(x.findings[m.Of.Key()], codes.DeploymentCounts); ok {
-		m.Note = f.Message
+	findings := x.findings[m.Of.Key()]
+	counts := func(f check.Finding) bool { return f.Code == codes.DeploymentCounts }
+	if i := slices.IndexFunc(findings, counts); i >= 0 {
+		m.Note = findings[i].Message
 	}
 	return m
-}
-
-// first returns the first finding with one of some codes.
-func first(findings []check.Finding, codes ...string) (check.Finding, bool) {
-	i := slices.IndexFunc(findings, func(f check.Finding) bool { return slices.Contains(codes, f.Code) })
-	if i < 0 {
-		return check.Finding{}, false
-	}
-	return findings[i], true
 }
 
 // object explains one object of Fleet.
@@ -234,7 +221,7 @@ func (x *explainer) object(kind string, o v1alpha1.Object) report.WhyObject {
 
 // alone explains one bundle deployment.
 func (x *explainer) alone(d *directory.Deployment) report.WhyObject {
-	m := x.explained(d)
+	m := x.noted(x.causes.Alone(d))
 	if held, ok := x.causes.NotReached(d); ok && m.State == evaluate.Ready {
 		m.Note = "a newer deployment of the bundle is not rolled out to it: " + held.Steps[0].Message
 	}
@@ -264,10 +251,15 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 	bundles, explained := map[string]bool{}, map[object.DeploymentID]bool{}
 	for _, e := range x.in.Result.Deployments {
 		i := slices.IndexFunc(e.Objects, func(o evaluate.Object) bool { return o.Key() == r.Key() })
-		if i < 0 || x.onlyClaimed(e, &e.Objects[i]) {
+		if i < 0 {
 			continue
 		}
-		m := x.explained(&e.Deployment)
+		// Nothing confirms the release record that desires it, and another bundle desires it.
+		confirmed := x.in.Result.Desired.On(e.ClusterID).Confirmed(r.Key())
+		if e.Objects[i].Reason == evaluate.Unconfirmed && len(confirmed) > 0 {
+			continue
+		}
+		m := x.noted(x.causes.Alone(&e.Deployment))
 		m.Cause = x.causes.OfObject(e, &e.Objects[i], m.Cause)
 		list, bundles[e.Bundle], explained[e.ID()] = append(list, m), true, true
 	}
@@ -281,10 +273,4 @@ func (x *explainer) deployed(r object.Ref) report.WhyObject {
 		list = append(list, m)
 	}
 	return x.combine(r, list, nil)
-}
-
-// onlyClaimed reports whether nothing confirms the release record that desires an object, and another bundle desires
-// it.
-func (x *explainer) onlyClaimed(e *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	return o.Reason == evaluate.Unconfirmed && len(x.in.Result.Desired.On(e.ClusterID).Confirmed(o.Key())) > 0
 }

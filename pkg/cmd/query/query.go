@@ -252,7 +252,7 @@ func (o *targetsVerb) Complete(args []string) (err error) {
 // Run implements cli.Options.
 func (o *targetsVerb) Run(ctx context.Context) error {
 	result, err := Show(ctx, o.Options, func(in *input.Reading) (*report.Targets, error) {
-		read := query.TargetsOptions{Namespace: o.bundles[0].Namespace, Version: o.Version, Progress: in.Report}
+		read := query.Options{Namespace: o.bundles[0].Namespace, Version: o.Version, Progress: in.Report}
 		return query.Targets(ctx, in.Source, read, o.bundles)
 	}, printers.Targets)
 	if err != nil {

@@ -145,7 +145,7 @@ func (o *agentsVerb) Complete(args []string) (err error) {
 // Run implements cli.Options.
 func (o *agentsVerb) Run(ctx context.Context) error {
 	result, err := Show(ctx, o.Options, func(in *input.Reading) (*report.Agents, error) {
-		read := query.AgentsOptions{Namespace: *o.Config.Namespace, Selector: o.selector, Version: o.Version,
+		read := query.Options{Namespace: *o.Config.Namespace, Selector: o.selector, Version: o.Version,
 			Progress: in.Report}
 		found, err := query.Agents(ctx, in.Source, read, o.clusters)
 		if found == nil {
