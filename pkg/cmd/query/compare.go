@@ -189,50 +189,39 @@ func (o *compareVerb) Run(ctx context.Context) error {
 
 // compare reads the other side and compares.
 func (o *compareVerb) compare(ctx context.Context, before *side) (*report.Comparison, error) {
-	if v := o.asVersion.String(); v != "" {
-		return o.versions(ctx, before, v)
+	version := o.asVersion.String()
+	if version != "" && before.report != nil {
+		return nil, cli.UsageError(fmt.Errorf("--%s requires a snapshot, and %s is a report: the objects that were "+
+			"evaluated are not in it", cli.AsVersionFlag, o.before))
 	}
 	first, err := o.audit(ctx, before, "")
 	if err != nil {
 		return nil, err
 	}
-	before.source = nil // release the snapshot
-	after := &side{}
+	after := before // with --as-version, the snapshot is compared with itself
+	if version == "" {
+		before.source = nil // release the snapshot
+		after = &side{}
+	}
 	if o.after != "" {
 		after, err = o.open(ctx, o.after)
 	}
 	if err != nil {
 		return nil, err
 	}
-	second, err := o.audit(ctx, after, "")
+	second, err := o.audit(ctx, after, version)
 	if err != nil {
 		return nil, err
 	}
-	if err := report.Comparable(first, second); err != nil {
+	if err := report.Comparable(first, second); version == "" && err != nil {
 		return nil, err
 	}
 	out := report.Compare(first, second, o.Version)
+	if version != "" {
+		out.After.AsVersion, out.After.Source.FleetVersions = version, first.Source.FleetVersions
+		return out, nil
+	}
 	out.Notes = append(out.Notes, report.ClusterNotes(first, second)...)
-	return out, nil
-}
-
-// versions compares a snapshot with itself under another version of Fleet.
-func (o *compareVerb) versions(ctx context.Context, of *side, version string) (*report.Comparison, error) {
-	if of.report != nil {
-		return nil, cli.UsageError(fmt.Errorf("--%s requires a snapshot, and %s is a report: the objects that were "+
-			"evaluated are not in it", cli.AsVersionFlag, o.before))
-	}
-	first, err := o.audit(ctx, of, "")
-	if err != nil {
-		return nil, err
-	}
-	second, err := o.audit(ctx, of, version)
-	if err != nil {
-		return nil, err
-	}
-	out := report.Compare(first, second, o.Version)
-	out.After.AsVersion = version
-	out.After.Source.FleetVersions = first.Source.FleetVersions
 	return out, nil
 }
 
