@@ -212,12 +212,9 @@ func FlagGroupOf(name string) string {
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// addHelp sets the texts of the root command and of all commands below it. program is how the user calls the program. A
-// command without a file keeps the texts that it has: those of a command that cobra adds.
-func addHelp(root *cobra.Command, program string) { addHelpTo(root, "", program) }
-
-// addHelpTo sets the texts of a command, whose path begins with prefix.
-func addHelpTo(c *cobra.Command, prefix, program string) {
+// addHelp sets the texts of a command, whose path begins with prefix, and of all commands below it. program is how the
+// user calls the program. A command without a file keeps the texts that it has: those of a command that cobra adds.
+func addHelp(c *cobra.Command, prefix, program string) {
 	name := prefix + c.Name()
 	if content, err := helpTexts.ReadFile("help/" + name + ".txt"); err == nil {
 		text, examples, _ := strings.Cut(strings.TrimSpace(string(content)), "\n\nExamples:\n")
@@ -227,7 +224,7 @@ func addHelpTo(c *cobra.Command, prefix, program string) {
 		prefix = name + "-"
 	}
 	for _, child := range c.Commands() {
-		addHelpTo(child, prefix, program)
+		addHelp(child, prefix, program)
 	}
 }
 

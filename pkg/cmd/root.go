@@ -180,7 +180,7 @@ func New(arg0 string, env cli.Environment) *cobra.Command {
 	input.CompleteFlags(root)
 	refuseUnknown(root)
 	groupCommands(root)
-	addHelp(root, env.Name)
+	addHelp(root, "", env.Name)
 	return root
 }
 

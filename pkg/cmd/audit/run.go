@@ -211,15 +211,8 @@ func (o *options) reported(noResult error, a *report.Audit) bool {
 
 // fails reports whether findings of a severity decide the exit status.
 func (o *options) fails(s report.Severity) bool {
-	switch o.failOn.String() {
-	case "info":
-		return true
-	case "warning":
-		return s != report.Info
-	case "error":
-		return s == report.Error
-	}
-	return false
+	fail := o.failOn.String()
+	return fail != "none" && s.Compare(report.Severity(fail)) <= 0
 }
 
 // status returns the error with the exit status of a report.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
@@ -289,7 +288,7 @@ func (f *ScopeFlags) scope(args []string, everyWorkspace bool) (evaluate.Scope, 
 		s.Namespace = ""
 	}
 	var err error
-	if s.Selector, err = f.Selector(); err != nil {
+	if s.Selector, err = cli.ParseSelector(f.selector); err != nil {
 		return s, err
 	}
 	s.Targets, err = ParseTargets(args, namespace)
@@ -326,8 +325,9 @@ func NewScope(in *Flags, desired engine.Desired) *ScopeFlags {
 // AddFlags adds the flags, but for --desired, which not every verb has.
 func (f *ScopeFlags) AddFlags(c *cobra.Command) {
 	fs := c.Flags()
-	f.AddSelectorFlag(fs)
-	f.in.AddAgentScopeFlag(fs)
+	cli.AddSelector(fs, &f.selector, "BundleDeployments")
+	fs.StringVar(&f.in.agentScope, agentScopeFlag, "",
+		"Scope (AGENT_SCOPE) of the agents if no running agent shows it; '' means no scope")
 	fs.StringVarP(&f.directory, directoryFlag, "f", "",
 		"Directory of a bundle, with or without a fleet.yaml. Only this bundle "+
 			"and those of the directories below with a fleet.yaml are evaluated, with the objects in the directories")
@@ -335,14 +335,6 @@ func (f *ScopeFlags) AddFlags(c *cobra.Command) {
 		"GitRepo of the directory of -f: it names the bundle, unless the fleet.yaml does, and has the targets")
 	fs.StringVar(&f.path, "path", "", "Path of the directory of -f in the repository")
 }
-
-// AddSelectorFlag adds the flag that selects BundleDeployments by their labels.
-func (f *ScopeFlags) AddSelectorFlag(fs *pflag.FlagSet) {
-	cli.AddSelector(fs, &f.selector, "BundleDeployments")
-}
-
-// Selector parses the flag of AddSelectorFlag. It returns nil without it.
-func (f *ScopeFlags) Selector() (labels.Selector, error) { return cli.ParseSelector(f.selector) }
 
 // AddDesiredFlag adds the flag that selects the source of desired objects.
 func (f *ScopeFlags) AddDesiredFlag(c *cobra.Command) {

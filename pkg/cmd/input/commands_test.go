@@ -27,7 +27,7 @@ func parsed(t *testing.T, args ...string) *Flags {
 	f := New(cli.Environment{Name: "./kfd"})
 	fs := pflag.NewFlagSet("verb", pflag.ContinueOnError)
 	f.AddFlags(fs, "")
-	f.AddAgentScopeFlag(fs)
+	fs.StringVar(&f.agentScope, agentScopeFlag, "", "")
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}

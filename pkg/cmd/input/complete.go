@@ -129,8 +129,7 @@ func readNames(c *cobra.Command, use func(context.Context, *Flags, source.Source
 	go func() {
 		var names []string
 		if src, _, err := in.Open(ctx); err == nil {
-			names, err = use(ctx, in, src)
-			if err != nil {
+			if names, err = use(ctx, in, src); err != nil {
 				names = nil // a completion prints no error
 			}
 		}
@@ -162,29 +161,32 @@ func flagsOf(c *cobra.Command) *Flags {
 	fs := pflag.NewFlagSet("completion", pflag.ContinueOnError)
 	in.AddFlags(fs, "")
 	c.Flags().Visit(func(f *pflag.Flag) {
-		own := fs.Lookup(f.Name)
-		switch {
-		case own == nil || own.Value.Type() != f.Value.Type(): // --cluster of audit has another meaning
-		default:
-			values := []string{f.Value.String()}
-			if list, ok := f.Value.(pflag.SliceValue); ok {
-				values = list.GetSlice()
-			}
-			for _, value := range values {
-				_ = fs.Set(f.Name, value) // it was parsed before
-			}
+		if !Connects(fs, f) { // --cluster of audit has another meaning
+			return
+		}
+		for _, value := range Values(f) {
+			_ = fs.Set(f.Name, value) // it was parsed before
 		}
 	})
 	return in
 }
 
+// Values returns the values of a flag, which may be a list.
+func Values(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
 // CompleteFlags completes the values of the flags that name parts of a cluster or of the kubeconfig, for a command and
 // all commands below it.
 func CompleteFlags(c *cobra.Command) {
+	contexts := fromKubeconfig(func(k *api.Config) []string { return slices.Sorted(maps.Keys(k.Contexts)) })
 	for flag, names := range map[string]cobra.CompletionFunc{
 		"namespace": namespaces,
-		"context":   fromKubeconfig(func(k *api.Config) []string { return slices.Sorted(maps.Keys(k.Contexts)) }),
-		"contexts":  fromKubeconfig(func(k *api.Config) []string { return slices.Sorted(maps.Keys(k.Contexts)) }),
+		"context":   contexts,
+		"contexts":  contexts,
 		"cluster":   fromKubeconfig(func(k *api.Config) []string { return slices.Sorted(maps.Keys(k.Clusters)) }),
 		"user":      fromKubeconfig(func(k *api.Config) []string { return slices.Sorted(maps.Keys(k.AuthInfos)) }),
 	} {

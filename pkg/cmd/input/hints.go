@@ -84,20 +84,19 @@ func (f *Flags) UnreadHint(reason string) string {
 }
 
 func (f *Flags) hint(err error) string {
-	if e, ok := errors.AsType[*source.NotFoundError](err); ok && len(e.DesiredBy) > 0 {
-		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) +
-			" shows the state of all its objects."
-	}
-	if e, ok := errors.AsType[*source.NotFoundError](err); ok && e.Undesired && e.After != "" {
-		return fmt.Sprintf("%q is not a kind here: write KIND/NAME for each object, or only one NAME without a kind.",
-			e.Word)
-	}
-	if e, ok := errors.AsType[*source.NotFoundError](err); ok && e.Undesired && e.Unread == "" {
-		return f.Command("owner KIND/NAME") + " shows the owner of an object that no bundle desires."
-	}
 	listing := f.listing(err)
 	unread, noResult := errors.AsType[*evaluate.NoResultError](err)
+	e, notFound := errors.AsType[*source.NotFoundError](err)
+	undesired := notFound && e.Undesired
 	switch {
+	case notFound && len(e.DesiredBy) > 0:
+		return f.Command("audit bundledeployment/"+strings.TrimPrefix(e.DesiredBy[0], "/")) +
+			" shows the state of all its objects."
+	case undesired && e.After != "":
+		return fmt.Sprintf("%q is not a kind here: write KIND/NAME for each object, or only one NAME without a kind.",
+			e.Word)
+	case undesired && e.Unread == "":
+		return f.Command("owner KIND/NAME") + " shows the owner of an object that no bundle desires."
 	case noResult && strings.Contains(unread.Detail, source.NotCaptured.Detail):
 		return "A snapshot has the fields of the objects that a bundle desired when it was taken. For others, read " +
 			"the cluster."
@@ -221,7 +220,8 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 		if flag.value == nil || *flag.value == "" {
 			continue
 		}
-		if flag.value == f.Config.APIServer && hasCredentials(*flag.value) {
+		// A string that is not an address can contain a user, a password or a token too.
+		if flag.value == f.Config.APIServer && escape.Address(*flag.value) != *flag.value {
 			continue
 		}
 		value := " " + escape.Shell(*flag.value)
@@ -232,10 +232,6 @@ func (f *Flags) connectArgs() (kubectl, helm string) {
 	}
 	return kubectl, helm
 }
-
-// hasCredentials reports whether an address has more than a server, such as a user, a password or a token. A string
-// that is not an address can contain any of them.
-func hasCredentials(server string) bool { return escape.Address(server) != server }
 
 // Flags mirror the flags that name the source. Make them with New.
 type Flags struct {
@@ -288,12 +284,6 @@ func Connects(connection *pflag.FlagSet, flag *pflag.Flag) bool {
 }
 
 const agentScopeFlag = "agent-scope"
-
-// AddAgentScopeFlag adds the flag for the scope of agents that the source does not show.
-func (f *Flags) AddAgentScopeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.agentScope, agentScopeFlag, "",
-		"Scope (AGENT_SCOPE) of the agents if no running agent shows it; '' means no scope")
-}
 
 // AgentScope parses --agent-scope; nil if it is not given.
 func (f *Flags) AgentScope() (*string, error) {

@@ -58,7 +58,8 @@ func (f *Flags) RESTConfig(hint string) (*rest.Config, error) {
 // which the program runs. client-go would connect to localhost:8080. Other errors of the kubeconfig are left to
 // client-go.
 func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
-	if *flags.APIServer != "" || os.Getenv("KUBERNETES_MASTER") != "" || inCluster() {
+	_, notInPod := rest.InClusterConfig()
+	if *flags.APIServer != "" || os.Getenv("KUBERNETES_MASTER") != "" || notInPod == nil {
 		return nil
 	}
 	namesCluster := flags.ClusterName != nil && *flags.ClusterName != ""
@@ -73,12 +74,6 @@ func CheckKubeconfig(flags *genericclioptions.ConfigFlags) error {
 		return fmt.Errorf("no kubeconfig with a context was found: %s", places(flags))
 	}
 	return nil
-}
-
-// inCluster reports whether the program runs in a pod that may connect to its cluster.
-func inCluster() bool {
-	_, err := rest.InClusterConfig()
-	return err == nil
 }
 
 // places are the files in which a kubeconfig is looked for, and what names them.
@@ -184,10 +179,10 @@ func (f *Flags) connection() string {
 	ConnectionFlags().VisitAll(func(flag *pflag.Flag) {
 		// it names a cluster to read in addition
 		clusters := flag.Name == "cluster" && (f.Config.ClusterName == nil || *f.Config.ClusterName == "")
-		if first != "" || clusters || flag.Name == "context" {
+		if clusters || flag.Name == "context" {
 			return
 		}
-		if f.Changed(flag.Name) {
+		if first == "" && f.Changed(flag.Name) {
 			first = flag.Name
 		}
 	})

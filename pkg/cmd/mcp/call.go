@@ -80,7 +80,7 @@ func (c *caller) call(ctx context.Context, t *tool, in arguments) (*mcp.CallTool
 		return nil, ctx.Err()
 	}
 	a := answer{status: status, out: out.String(), errOut: errOut.String(), narrower: t.narrower}
-	if format := in.texts(formatArgument); len(format) > 0 && format[0] == jsonFormat {
+	if slices.Contains(in.texts(formatArgument), jsonFormat) {
 		return a.document(), nil
 	}
 	return a.text(), nil
@@ -115,7 +115,7 @@ func (c *caller) commandLine(t *tool, in arguments) []string {
 			args = append(args, "--"+name+"="+value)
 		}
 	}
-	if format := in.texts(formatArgument); len(format) > 0 && format[0] == jsonFormat {
+	if slices.Contains(in.texts(formatArgument), jsonFormat) {
 		args = append(args, "--output=json")
 	}
 	return append(append(args, "--"), in.texts(t.words)...)
@@ -133,7 +133,7 @@ func (c *caller) sourceFlags(reads reach) []string {
 		if reads == source && others.Lookup(f.Name) != nil {
 			return
 		}
-		for _, value := range values(f) {
+		for _, value := range input.Values(f) {
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
@@ -141,14 +141,6 @@ func (c *caller) sourceFlags(reads reach) []string {
 		args = append(args, "--cluster="+name)
 	}
 	return args
-}
-
-// values returns the values of a flag.
-func values(f *pflag.Flag) []string {
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return list.GetSlice()
-	}
-	return []string{f.Value.String()}
 }
 
 // The limits of a result, in bytes.
@@ -252,7 +244,7 @@ func (o *options) Complete([]string) error { return o.clusters.Complete() }
 // Validate implements cli.Options.
 func (o *options) Validate() error {
 	for _, name := range []string{"snapshot", "cluster-snapshot"} {
-		for _, path := range values(o.given.Lookup(name)) {
+		for _, path := range input.Values(o.given.Lookup(name)) {
 			if path == "-" || strings.HasSuffix(path, "=-") {
 				return cli.UsageError(errors.New("--" + name + " names standard input, which has the messages of " +
 					"the client: name a file"))

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/rest"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/chart"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
@@ -94,11 +93,6 @@ func (o *serveOptions) Validate() error {
 	return nil
 }
 
-// restConfig loads the kubeconfig, or the configuration of the pod.
-func (o *serveOptions) restConfig() (*rest.Config, error) {
-	return o.flags.RESTConfig("Outside of a cluster, name a kubeconfig with --kubeconfig or a context with --context.")
-}
-
 // checkNames refuses names that the API server would refuse.
 func (o *serveOptions) checkNames() error {
 	for _, names := range []struct {
@@ -172,7 +166,8 @@ func (o *serveOptions) checkCertificates() error {
 // Run serves until the context ends.
 func (o *serveOptions) Run(ctx context.Context) error {
 	var err error
-	if o.Config, err = o.restConfig(); err != nil {
+	if o.Config, err = o.flags.RESTConfig("Outside of a cluster, name a kubeconfig with --kubeconfig or a context " +
+		"with --context."); err != nil {
 		return err
 	}
 	if o.Namespace, _, err = o.flags.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
