@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -53,20 +54,11 @@ var compressed = []string{"\x1f\x8b\x08", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\x
 var zlib = []string{"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"}
 
 func isCompressed(plain string) bool {
-	for _, magic := range compressed {
-		if strings.HasPrefix(plain, magic) {
-			return true
-		}
+	begins := func(magic string) bool { return strings.HasPrefix(plain, magic) }
+	if slices.ContainsFunc(compressed, begins) {
+		return true
 	}
-	if len(plain) < 32 || isText(plain) {
-		return false
-	}
-	for _, magic := range zlib {
-		if strings.HasPrefix(plain, magic) {
-			return true
-		}
-	}
-	return false
+	return len(plain) >= 32 && !isText(plain) && slices.ContainsFunc(zlib, begins)
 }
 
 // isText reports whether the beginning of a text has no control characters.

@@ -250,15 +250,19 @@ func (o *ObjectMask) field(key string, v any, parent map[string]any) any {
 		}
 		return o.Text(v)
 	case json.Number:
-		if o.schema < kubernetesFields && !countKeys[key] {
-			return o.number(v)
+		if o.schema < kubernetesFields && !countKeys[key] && o.index.Known(v.String()) {
+			return o.Token(v.String())
 		}
 	case []any:
 		if labelKeys[key] {
 			return v
 		}
+		element := "" // the field as which an element counts
+		if key == "message" {
+			element = key
+		}
 		for i, e := range v {
-			v[i] = o.field(elementOf(key), e, nil)
+			v[i] = o.field(element, e, nil)
 		}
 	case map[string]any:
 		switch {
@@ -279,14 +283,6 @@ func (o *ObjectMask) field(key string, v any, parent map[string]any) any {
 	return v
 }
 
-// elementOf is the field as which an element of a list counts.
-func elementOf(key string) string {
-	if key == "message" {
-		return key
-	}
-	return ""
-}
-
 // plainWord matches a value that looks like a word or a file name.
 var plainWord = regexp.MustCompile(`^[A-Za-z._-]+$`)
 
@@ -299,14 +295,6 @@ func (o *ObjectMask) keeps(key, v string) bool {
 		return true
 	}
 	return stateKeys[key] && o.schema != unknownFields && plainWord.MatchString(v)
-}
-
-// number masks a number that is a value of a Secret.
-func (o *ObjectMask) number(v json.Number) any {
-	if o.index.Known(v.String()) {
-		return o.Token(v.String())
-	}
-	return v
 }
 
 // renameKeys masks values of Secrets in the keys of a map.

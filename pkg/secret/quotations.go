@@ -80,20 +80,16 @@ func (q *Quotations) quotation(ref string) (quotation, bool) {
 
 // quoted returns the texts to which a text refers.
 func (q *Quotations) quoted(text string) []string {
+	if !strings.ContainsRune(text, open) {
+		return nil
+	}
 	var out []string
-	for _, ref := range references(text) {
+	for _, ref := range reference.FindAllString(text, -1) {
 		if x, ok := q.quotation(ref); ok {
 			out = append(out, x.text)
 		}
 	}
 	return out
-}
-
-func references(text string) []string {
-	if !strings.ContainsRune(text, open) {
-		return nil
-	}
-	return reference.FindAllString(text, -1)
 }
 
 // expand replaces the references in a text. hide hides the values in a text.

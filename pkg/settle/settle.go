@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
@@ -240,7 +240,7 @@ func (a Aspect) Of(o metav1.Object) string {
 		}
 		return present
 	case Spec:
-		return fmt.Sprint(identity, " generation ", o.GetGeneration(), " labels ", joined(o.GetLabels()))
+		return fmt.Sprint(identity, " generation ", o.GetGeneration(), " labels ", labels.Set(o.GetLabels()))
 	case Version:
 		return VersionOf(o.GetResourceVersion())
 	case ReleaseStatus:
@@ -259,14 +259,6 @@ func statusOf(status string) string { return "status " + status }
 
 // VersionOf returns what Version shows of an object with a resourceVersion.
 func VersionOf(resourceVersion string) string { return "version " + resourceVersion }
-
-func joined(labels map[string]string) string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		out = append(out, key+"="+labels[key])
-	}
-	return strings.Join(out, ",")
-}
 
 // ofMetadata reports whether the metadata of an object of a kind show the aspect.
 func (a Aspect) ofMetadata(kind string) bool {

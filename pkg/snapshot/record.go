@@ -169,21 +169,18 @@ func (t *taking) recorded(rec *release.Record, o release.Object, whole bool) []b
 
 // keyOf returns the identity of an object of a manifest: an object without a namespace is in that of the release.
 func (t *taking) keyOf(ref object.Ref, namespace string) object.Key {
-	key := ref.Key()
+	key, gvk := ref.Key(), ref.GroupVersionKind()
+	namespaced := !object.ClusterScoped(gvk.GroupKind())
+	if read := t.found.Desired.Clusters; len(read) > 0 {
+		namespaced = read[0].State.Namespaced(gvk)
+	}
 	switch {
-	case !t.namespaced(ref):
+	case !namespaced:
 		key.Namespace = ""
 	case key.Namespace == "":
 		key.Namespace = namespace
 	}
 	return key
-}
-
-func (t *taking) namespaced(ref object.Ref) bool {
-	for _, c := range t.found.Desired.Clusters {
-		return c.State.Namespaced(ref.GroupVersionKind())
-	}
-	return !object.ClusterScoped(ref.GroupVersionKind().GroupKind())
 }
 
 // manifest returns objects as documents in JSON. Each object stays in the document with its number, because commands

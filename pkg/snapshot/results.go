@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -98,7 +97,9 @@ func (t *taking) keepResults(f *state.Fleet) {
 			put(&u.Contents, t.hidden(name), source.Unreadable{Damaged: t.hidden(why.Damaged),
 				Limit: t.hidden(why.Limit)})
 		}
-		u.Records = merged(u.Records, before.Records)
+		for name, why := range before.Records { // the later ones are those of masked data
+			put(&u.Records, name, why)
+		}
 		for name, result := range before.Bundles {
 			result.Content = t.hidden(result.Content)
 			put(&u.Bundles, name, result)
@@ -155,14 +156,6 @@ func (t *taking) keepCopies() {
 			put(&t.results.Copies, copied, t.masker.Sum("copy", copied))
 		}
 	}
-}
-
-// merged returns results of which the earlier ones take precedence, because the later ones are those of masked data.
-func merged[V any](later, earlier map[string]V) map[string]V {
-	out := map[string]V{}
-	maps.Copy(out, later)
-	maps.Copy(out, earlier)
-	return out
 }
 
 // renderings writes the results of the bundles that were rendered, each as a file. Its name has no extension, so that
