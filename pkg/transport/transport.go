@@ -121,12 +121,9 @@ func (b buffered) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 type bufferedBody struct {
-	reader io.Reader
+	io.Reader
 	io.Closer
 }
-
-// Read implements io.Reader.
-func (b *bufferedBody) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
 // isPage reports whether a request is for a page of a list.
 func isPage(req *http.Request) bool { return req.URL.Query().Get("limit") != "" }

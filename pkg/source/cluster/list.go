@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	acceptAll           = "application/json"
-	acceptMetadata      = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-	acceptMetadataOfOne = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	acceptAll      = "application/json"
+	acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	// maxRestarts is how often one list is restarted after its resource version expired or the connection broke.
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
@@ -35,22 +34,14 @@ const (
 // List implements source.Source. It reads page by page. If the resource version of the list expires (410), List
 // continues with the token in the answer, or restarts the list if the answer has no token. It yields each object once.
 func (c *Cluster) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage, error) {
-	kinds, err := c.Kinds(ctx)
+	l, err := c.reading(ctx, q, yield)
+	if unread, ok := errors.AsType[*FailureError](err); ok {
+		return source.NotCovered(unread.Failure), nil
+	}
 	if err != nil {
 		return source.Coverage{}, err
 	}
-	kind, f, ok := kinds.Lookup(q.Kind)
-	if !ok {
-		return source.NotCovered(f), nil
-	}
-	l := c.lister(q, kind, kinds, yield)
-	return source.CoverageOf(q, kind.Namespaced, func(ns string) (*source.Failure, error) { return l.read(ctx, ns) })
-}
-
-func (c *Cluster) lister(q source.Query, kind source.Kind, kinds *source.Kinds,
-	yield func(source.Object) error) *lister {
-	return &lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{},
-		seed: maphash.MakeSeed()}
+	return source.CoverageOf(q, l.kind.Namespaced, func(ns string) (*source.Failure, error) { return l.read(ctx, ns) })
 }
 
 // read reads all pages of one namespace, or of all namespaces (""). The failure is the reason why not all of them could
@@ -76,7 +67,7 @@ func (l *lister) readPages(ctx context.Context, namespace string) error {
 	repeated, tokens := -l.pages, map[string]struct{}{}
 	for {
 		known := len(l.seen)
-		page, err := l.page(ctx, namespace, l.options.page(token))
+		page, err := l.page(ctx, namespace, metav1.ListOptions{Limit: int64(l.options.PageSize), Continue: token})
 		if err != nil {
 			if restarts == maxRestarts || !restartable(ctx, err) {
 				return err
@@ -121,11 +112,6 @@ func (l *lister) readPages(ctx context.Context, namespace string) error {
 func restartable(ctx context.Context, err error) bool {
 	_, unread := errors.AsType[*unreadError](err)
 	return ctx.Err() == nil && (unread || apierrors.IsResourceExpired(err))
-}
-
-// page returns the options of a request for a page.
-func (o Options) page(token string) metav1.ListOptions {
-	return metav1.ListOptions{Limit: int64(o.PageSize), Continue: token}
 }
 
 // page reads one page and returns the metadata of the list.
@@ -203,7 +189,7 @@ func (c *Cluster) Watch(ctx context.Context, q source.Query, namespace string, o
 	}
 	accept := acceptAll
 	if q.MetadataOnly {
-		accept = acceptMetadataOfOne
+		accept = acceptMeta
 	}
 	o.Watch = true
 	body, err := l.request(namespace, o).SetHeader("Accept", accept).Stream(ctx)
@@ -223,7 +209,8 @@ func (c *Cluster) reading(ctx context.Context, q source.Query, yield func(source
 	if !ok {
 		return nil, &FailureError{f}
 	}
-	return c.lister(q, kind, kinds, yield), nil
+	return &lister{Cluster: c, query: q, kind: kind, kinds: kinds, yield: yield, seen: map[uint64]struct{}{},
+		seed: maphash.MakeSeed()}, nil
 }
 
 // Watch is an open watch.

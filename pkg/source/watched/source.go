@@ -6,6 +6,7 @@
 package watched
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -54,9 +55,7 @@ func New(ctx context.Context, c *cluster.Cluster, o Options) (*Source, error) {
 	if o.Backoff == nil {
 		o.Backoff = defaultBackoff
 	}
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
-	}
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
