@@ -124,17 +124,14 @@ func (r *rollout) notServed(o *evaluate.Object) bool {
 	item := r.add("KindNotServed", &o.Ref, "%s: the cluster does not serve its kind, and Helm refuses the bundle "+
 		"before it creates anything (\"no matches for kind\")", o.Key())
 	item.Remedies = advise("install the definition of the kind first")
-	if slices.ContainsFunc(r.d.Desired, func(d *desired.Object) bool { return defines(d.Raw, kind) }) {
+	if slices.ContainsFunc(r.d.Desired, func(d *desired.Object) bool {
+		defined, ok := object.Defined(d.Raw)
+		return ok && defined == kind
+	}) {
 		item.Message += "; its definition is in the same manifest"
 		item.Remedies = advise("move the definition to crds/ of a chart, or to another bundle that dependsOn names")
 	}
 	return true
-}
-
-// defines reports whether the JSON of an object is the definition of a kind.
-func defines(raw []byte, kind schema.GroupKind) bool {
-	defined, ok := object.Defined(raw)
-	return ok && defined == kind
 }
 
 // rollout is the prediction for one bundle.

@@ -21,15 +21,14 @@ import (
 
 // Mutating is the handler that gives ownership metadata to objects that name a release in a part of it, or would lose
 // it.
-func Mutating(o Options) admission.Handler {
-	decide := func(req Request, f Facts) Decision { return decideMutation(req, f, false) }
-	return handler{o, "stamp", admissionv1.Create, NotDesired, decide}
-}
+func Mutating(o Options) admission.Handler { return mutating(o, "stamp", false) }
 
 // MutatingExact is the handler that gives ownership metadata also to objects that have none.
-func MutatingExact(o Options) admission.Handler {
-	decide := func(req Request, f Facts) Decision { return decideMutation(req, f, true) }
-	return handler{o, "stamp-exact", admissionv1.Create, NotDesired, decide}
+func MutatingExact(o Options) admission.Handler { return mutating(o, "stamp-exact", true) }
+
+func mutating(o Options, name string, exact bool) admission.Handler {
+	decide := func(req Request, f Facts) Decision { return decideMutation(req, f, exact) }
+	return handler{o, name, admissionv1.Create, NotDesired, decide}
 }
 
 // Validating is the handler that guards the objects that a release owns.

@@ -89,7 +89,9 @@ func mutate(req Request, f Facts, exact bool) Decision {
 		return Decision{action: Passed, reason: reason, release: release}
 	}
 	if !f.confirmed(release, req.Key, have, had) {
-		return warn(Unconfirmed, release, unconfirmed(req.Key, release))
+		return warn(Unconfirmed, release, Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according "+
+			"to a release record in namespace %s, which nothing else confirms: its ownership metadata is not changed; "+
+			"%s", req.Key, release.Bundle, release.Namespace, ownership.TrustAdvice(release.Namespace))})
 	}
 	return stamp(req, reason, release, owners)
 }
@@ -146,13 +148,6 @@ func contested(k object.Key, candidates []desired.Release) Warning {
 	}
 	return Warning{WarnContested, fmt.Sprintf("%s is desired by %s, and its metadata does not identify one of them as "+
 		"the owner: its ownership metadata is not changed", k, strings.Join(names, " and by "))}
-}
-
-// unconfirmed is the warning that only a release record of another namespace desires an object.
-func unconfirmed(k object.Key, r desired.Release) Warning {
-	return Warning{WarnUnconfirmed, fmt.Sprintf("%s is desired by bundle %s according to a release record in "+
-		"namespace %s, which nothing else confirms: its ownership metadata is not changed; %s", k, r.Bundle,
-		r.Namespace, ownership.TrustAdvice(r.Namespace))}
 }
 
 // tooLarge reports whether the keys would make annotations exceed the limit of the API server.

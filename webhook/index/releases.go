@@ -83,7 +83,7 @@ func (r *Releases) Start(ctx context.Context) error {
 
 // Synced reports whether all records were read once. It stays true while the API server cannot be reached.
 func (r *Releases) Synced() bool {
-	return !slices.ContainsFunc(r.watches, func(w *releaseWatch) bool { return !w.synced.Load() })
+	return !slices.ContainsFunc(r.watches, func(w *releaseWatch) bool { return !w.state.synced.Load() })
 }
 
 // Live reports whether changes are received as they happen, and all received records of a namespace are read; the
@@ -128,7 +128,6 @@ type releaseWatch struct {
 	reflector *cache.Reflector
 
 	state       watchState
-	synced      atomic.Bool
 	lastMessage atomic.Int64 // nanoseconds since 1970
 }
 
@@ -233,8 +232,7 @@ func (w *releaseWatch) Replace(list []any, _ string) error {
 	}
 	w.keepOnly(w.namespace, present)
 	w.into.Replace(w.namespace, revisions)
-	w.state.listed() // before synced: a caller of Synced may call Live next
-	w.synced.Store(true)
+	w.state.listed()
 	return nil
 }
 
@@ -277,7 +275,7 @@ func (n *Namespaces) Start(ctx context.Context) error {
 }
 
 // Synced reports whether all namespaces were read once. It stays true while the API server cannot be reached.
-func (n *Namespaces) Synced() bool { return n.store.synced.Load() }
+func (n *Namespaces) Synced() bool { return n.store.state.synced.Load() }
 
 // Live reports whether changes are received as they happen. If not, a label may have changed.
 func (n *Namespaces) Live() bool { return n.store.state.live() }
@@ -295,8 +293,7 @@ func (n *Namespaces) Labels(name string) map[string]string {
 // namespaceStore is the store of the reflector. It records that a list is complete.
 type namespaceStore struct {
 	cache.Store
-	state  watchState
-	synced atomic.Bool
+	state watchState
 }
 
 // Replace implements cache.Store.
@@ -304,8 +301,7 @@ func (s *namespaceStore) Replace(list []any, version string) error {
 	if err := s.Store.Replace(list, version); err != nil {
 		return err
 	}
-	s.state.listed() // before synced: a caller of Synced may call Live next
-	s.synced.Store(true)
+	s.state.listed()
 	return nil
 }
 
@@ -335,7 +331,10 @@ func newBackoff() *wait.Backoff {
 }
 
 // watchState is the state of a reflector's watch: whether changes are received as they happen.
-type watchState struct{ current atomic.Pointer[mappedWatch] }
+type watchState struct {
+	current atomic.Pointer[mappedWatch]
+	synced  atomic.Bool // a list was complete
+}
 
 // mappedWatch maps the events of a watch. Unlike output.Filter it ends when it is stopped, also while it has an event
 // that nobody receives.
@@ -389,4 +388,5 @@ func (s *watchState) listed() {
 	if w := s.current.Load(); w != nil {
 		w.complete.Store(true)
 	}
+	s.synced.Store(true) // last: a caller of Synced may call Live next
 }
