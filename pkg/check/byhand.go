@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
@@ -223,7 +223,7 @@ func (in *Input) Retry(d *evaluate.BundleDeployment, condition string) remedy.Re
 // RetryNow is the command for Retry after what refused the deploy is gone.
 func (in *Input) RetryNow(d *evaluate.BundleDeployment, condition string) remedy.Remedy {
 	retry := in.Retry(d, condition)
-	if !strings.Contains(facts.ConditionOf(d.BD.Status.Conditions, condition).Message, invalidOwnership) {
+	if !strings.Contains(v1alpha1.ConditionOf(d.BD.Status.Conditions, condition).Message, invalidOwnership) {
 		return retry
 	}
 	commands := in.Steps.Commands
@@ -316,7 +316,7 @@ func desiredOf(d *evaluate.BundleDeployment) []object.Ref {
 // because it may quote values of Secrets.
 func errorOf(d *directory.Deployment) string {
 	for _, condition := range []string{"Installed", "Deployed"} {
-		if c := facts.ConditionOf(d.BD.Status.Conditions, condition); c.Status == "False" {
+		if c := v1alpha1.ConditionOf(d.BD.Status.Conditions, condition); c.Status == "False" {
 			return c.Message
 		}
 	}
@@ -326,7 +326,7 @@ func errorOf(d *directory.Deployment) string {
 // waits reports whether the agent has to apply a bundle deployment, or could not install it.
 func waits(d *directory.Deployment) bool {
 	spec, status := &d.BD.Spec, &d.BD.Status
-	refused := facts.ConditionOf(status.Conditions, "Installed").Status == "False"
+	refused := v1alpha1.ConditionOf(status.Conditions, "Installed").Status == "False"
 	return spec.DeploymentID != "" && (refused || spec.DeploymentID != status.AppliedDeploymentID)
 }
 

@@ -69,7 +69,7 @@ func (in *Input) list(resource, namespace string) []remedy.Remedy {
 // failed returns the step that a condition is False, with the error in it; nil if it is not. If the installation was
 // refused, the agent does not try it again.
 func (c *Causes) failed(d *directory.Deployment, condition, message string) []Step {
-	found := facts.ConditionOf(d.BD.Status.Conditions, condition)
+	found := v1alpha1.ConditionOf(d.BD.Status.Conditions, condition)
 	if found.Status != "False" {
 		return nil
 	}

@@ -220,8 +220,7 @@ func secretsShown(entries []v1alpha1.ModifiedStatus) []string {
 		copied := patch.Metadata.Annotations[corev1.LastAppliedConfigAnnotation] != nil
 		shown := hasValue(patch.Data) || hasValue(patch.StringData)
 		if err != nil || copied || shown {
-			ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
-			out = append(out, ref.Key().String())
+			out = append(out, object.Ref(m.Key()).Key().String())
 		}
 	}
 	return out

@@ -56,10 +56,8 @@ func (in *Input) without(d *evaluate.BundleDeployment) string {
 		return "Bundle: its labels name " + d.Bundle + ", but the BundleDeployments of that Bundle have another name"
 	}
 	// The status of a Cluster can be lost, for example when it was restored from a backup.
-	lost := slices.ContainsFunc(in.Result.Desired.Fleet.Clusters, func(c *v1alpha1.Cluster) bool {
-		named := c.Namespace == d.BD.Labels[fleet.ClusterNamespaceLabel] && c.Name == d.BD.Labels[fleet.ClusterLabel]
-		return named && c.Status.Namespace == ""
-	})
+	c := in.Facts.Cluster(d.BD.Labels[fleet.ClusterNamespaceLabel] + "/" + d.BD.Labels[fleet.ClusterLabel])
+	lost := c != nil && c.Status.Namespace == ""
 	if lost || in.Facts.OfCluster(d.Namespace) || !in.Facts.ClustersRead() {
 		return ""
 	}
@@ -90,17 +88,14 @@ func (in *Input) orphanedNamespaces(out *found) {
 	if !in.Result.Whole || !in.Facts.ClustersRead() {
 		return
 	}
-	clusters, deployments := map[string]bool{}, map[string]int{}
-	for _, c := range in.Result.Desired.Fleet.Clusters {
-		clusters[facts.Key(c)] = true
-	}
+	deployments := map[string]int{}
 	for _, bd := range in.Result.Desired.BundleDeployments {
 		deployments[bd.Namespace]++
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		ns := found[name]
 		cluster := ns.Workspace + "/" + ns.Cluster
-		if in.Facts.YoungSince(ns.Created) || in.Facts.OfCluster(name) || clusters[cluster] {
+		if in.Facts.YoungSince(ns.Created) || in.Facts.OfCluster(name) || in.Facts.Cluster(cluster) != nil {
 			continue
 		}
 		ref := object.Ref{APIVersion: "v1", Kind: state.Namespace, Name: name}

@@ -219,7 +219,7 @@ type lasting struct {
 // long time. Others that wait are left out: nothing shows since when they do.
 func (in *Input) lasting(d *evaluate.BundleDeployment, x *facts.View) []lasting {
 	out := lasting{key: d.Key(), cluster: x.Reported.Cluster}
-	c := facts.ConditionOf(d.BD.Status.Conditions, "Ready")
+	c := v1alpha1.ConditionOf(d.BD.Status.Conditions, "Ready")
 	switch s := x.Reported.State; {
 	case d.BD.Status.AppliedDeploymentID == "" && s == fleet.WaitApplied && !d.BD.CreationTimestamp.IsZero():
 		out.since, out.triggers, out.empty = facts.Time(d.BD.CreationTimestamp.Time), true, true

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
@@ -139,7 +140,7 @@ func namespaceEnds(d *directory.Deployment, t directory.RecordProblem) bool {
 	if t.Status != pruned || d.BD == nil {
 		return false
 	}
-	deployed := facts.ConditionOf(d.BD.Status.Conditions, "Deployed")
+	deployed := v1alpha1.ConditionOf(d.BD.Status.Conditions, "Deployed")
 	m := endingNamespace.FindStringSubmatch(deployed.Message)
 	return deployed.Status == "False" && m != nil && m[1] == t.Record.Namespace
 }
@@ -151,7 +152,7 @@ func ofRefusedDeploy(d *evaluate.BundleDeployment, t directory.RecordProblem) bo
 		return false
 	}
 	isFalse := func(condition string) bool {
-		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
+		return v1alpha1.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
 	}
 	waits := d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID
 	return waits && isFalse("Deployed") || isFalse("Installed")

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/targeting"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
 
@@ -184,7 +185,7 @@ func (in *Input) afterWait(d *evaluate.BundleDeployment, root Step) []remedy.Rem
 // not applied.
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.Remedy {
 	var out []remedy.Remedy
-	own, words := root.isAbout(&d.Deployment), facts.ConditionOf(root.Of.BD.Status.Conditions, root.Condition).Message
+	own, words := root.isAbout(&d.Deployment), v1alpha1.ConditionOf(root.Of.BD.Status.Conditions, root.Condition).Message
 	if fix, ok := in.ByHand(d, words); own && ok {
 		if root.Condition == "Deployed" && awaited.MatchString(words) { // the agent tries it again and again
 			return only(fix)

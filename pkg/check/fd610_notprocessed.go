@@ -49,7 +49,7 @@ func (in *Input) NotProcessed(o v1alpha1.Object) (Finding, bool) {
 			job := fleet.JobName(g.Name, g.Spec.Repo+g.Status.Commit)
 			f.Remedies = []remedy.Remedy{in.Steps.Commands.LogsOfJob(g.Namespace, job)}
 		}
-		if strings.Contains(facts.ConditionOf(g.Status.Conditions, f.Aspect).Message, "disallowed") {
+		if strings.Contains(v1alpha1.ConditionOf(g.Status.Conditions, f.Aspect).Message, "disallowed") {
 			f.Remedies = []remedy.Remedy{in.Steps.Commands.List("gitreporestrictions", g.Namespace,
 				"lists the GitRepoRestrictions of the namespace, which forbid it: -o yaml shows what they allow")}
 		}
@@ -164,7 +164,7 @@ func (in *Input) refusals(o v1alpha1.Object) []facts.Refusal {
 	if _, target := in.TargetError(b); target {
 		return nil
 	}
-	since := facts.Parsed(facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+	since := facts.Parsed(v1alpha1.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 	return []facts.Refusal{{Condition: "Ready", What: "cannot be processed", Since: since}}
 }
 

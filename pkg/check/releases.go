@@ -226,8 +226,7 @@ func (in *Input) scaled(d *evaluate.BundleDeployment, o *evaluate.Object) (Findi
 		return Finding{}, false
 	}
 	reported := slices.ContainsFunc(d.BD.Status.ModifiedStatus, func(m v1alpha1.ModifiedStatus) bool {
-		ref := object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
-		return ref == o.Ref && !m.Missing && !m.Delete
+		return object.Ref(m.Key()) == o.Ref && !m.Missing && !m.Delete
 	})
 	if !reported {
 		return Finding{}, false

@@ -185,10 +185,10 @@ const listed = "listed"
 // HelmOp and one of its Bundles.
 func (in *Input) contradictionAbove(out *found, a *evaluate.Aggregate) {
 	found := contradictionsOf(a)
-	ready := facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
+	ready := v1alpha1.ConditionOf(facts.ConditionsOf(a.Object), "Ready").Status == "True"
 	if b := in.failingBundle(a); b != nil && ready {
 		found.add("bundle", "condition Ready is True, but its bundle %s has not been ready since %s", b.Name,
-			facts.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
+			v1alpha1.ConditionOf(b.Status.Conditions, "Ready").LastUpdateTime)
 	}
 	for _, x := range found {
 		f := Finding{Object: facts.RefOf(a), AsOf: a.Object.Reported().AsOf, Aspect: x.aspect,
@@ -219,7 +219,7 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 		out.add("counts", "its counts do not add up: %d objects are desired, but the states of the objects are %s",
 			c.DesiredReady, detailed(*c))
 	}
-	if whyFrozen(d) != "" || facts.ConditionOf(s.Conditions, "Installed").Status == "False" {
+	if whyFrozen(d) != "" || v1alpha1.ConditionOf(s.Conditions, "Installed").Status == "False" {
 		return out
 	}
 	notReady, modified := len(s.NonReadyStatus), len(s.ModifiedStatus)
@@ -242,7 +242,7 @@ func contradictions(d *evaluate.BundleDeployment) exclusives {
 
 // contradictionsOf returns what is mutually exclusive in the status of an aggregate.
 func contradictionsOf(a *evaluate.Aggregate) exclusives {
-	r, ready := a.Object.Reported(), facts.ConditionOf(facts.ConditionsOf(a.Object), "Ready")
+	r, ready := a.Object.Reported(), v1alpha1.ConditionOf(facts.ConditionsOf(a.Object), "Ready")
 	var out exclusives
 	all := true
 	if s := r.Summary; s != nil {
@@ -275,7 +275,7 @@ func contradictionsOf(a *evaluate.Aggregate) exclusives {
 // failingBundle returns the first Bundle of a GitRepo or HelmOp that has not been ready for some time; nil without one.
 func (in *Input) failingBundle(a *evaluate.Aggregate) *v1alpha1.Bundle {
 	for _, b := range in.Facts.BundlesOf(facts.RefOf(a)) {
-		c := facts.ConditionOf(b.Status.Conditions, "Ready")
+		c := v1alpha1.ConditionOf(b.Status.Conditions, "Ready")
 		if c.Status == "False" && !facts.Deleting(b) && in.Facts.LongAgo(facts.Parsed(c.LastUpdateTime)) {
 			return b
 		}

@@ -199,7 +199,7 @@ func (in *Input) TargetError(b *v1alpha1.Bundle) (Finding, bool) {
 		where := templateField(message)
 		f.Message = fmt.Sprintf("a template of bundle %s uses %s %q, which cluster %s does not have: Fleet updates "+
 			"none of its clusters", facts.Key(b), where, missing[1], f.Cluster)
-		f.Evidence = in.labelNow(namespace, name, where, missing[1])
+		f.Evidence = in.labelNow(f.Cluster, where, missing[1])
 		f.Remedies = append([]remedy.Remedy{remedy.Advise("give cluster %s the %s %s, or give the template of the "+
 			"values a default", f.Cluster, where, missing[1])}, f.Remedies...)
 	}
@@ -241,19 +241,14 @@ func templateField(message string) string {
 }
 
 // labelNow compares the error with the present labels of the cluster.
-func (in *Input) labelNow(namespace, name, where, label string) []string {
-	if where != "label" {
+func (in *Input) labelNow(cluster, where, label string) []string {
+	c := in.Facts.Cluster(cluster)
+	if where != "label" || c == nil {
 		return nil
 	}
-	for _, c := range in.Result.Desired.Fleet.Clusters {
-		if c.Namespace != namespace || c.Name != name {
-			continue
-		}
-		if _, ok := c.Labels[label]; ok {
-			return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not " +
-				"pass the label to templates"}
-		}
-		return []string{"the cluster does not have the label now either"}
+	if _, ok := c.Labels[label]; ok {
+		return []string{"the cluster has the label now: Fleet has not processed the bundle since, or does not " +
+			"pass the label to templates"}
 	}
-	return nil
+	return []string{"the cluster does not have the label now either"}
 }

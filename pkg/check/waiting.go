@@ -164,9 +164,9 @@ func (in *Input) redeploysListed(d *evaluate.BundleDeployment, next remedy.Remed
 // statesNotReady reports whether a status that lists no object states that it is not ready: an empty one states
 // nothing, and FD604 has the reason of a refused installation.
 func statesNotReady(bd *v1alpha1.BundleDeployment) bool {
-	ready := facts.ConditionOf(bd.Status.Conditions, "Ready").Status
+	ready := v1alpha1.ConditionOf(bd.Status.Conditions, "Ready").Status
 	states := bd.Status.Display.State != "" || ready == "False"
-	return states && facts.ConditionOf(bd.Status.Conditions, "Installed").Status != "False"
+	return states && v1alpha1.ConditionOf(bd.Status.Conditions, "Installed").Status != "False"
 }
 
 // onlyReported reports whether only the status of a bundle deployment is known.

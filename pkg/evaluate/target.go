@@ -208,10 +208,9 @@ func (d *BundleDeployment) Terminates() (namespace string, ok bool) {
 	if d.BD == nil {
 		return "", false
 	}
-	for _, c := range d.BD.Status.Conditions {
-		if m := terminating.FindStringSubmatch(c.Message); m != nil && c.Type == "Deployed" {
-			return m[1], true
-		}
+	m := terminating.FindStringSubmatch(v1alpha1.ConditionOf(d.BD.Status.Conditions, "Deployed").Message)
+	if m == nil {
+		return "", false
 	}
-	return "", false
+	return m[1], true
 }

@@ -339,9 +339,7 @@ func IsOrphan(d *desired.BundleDeployment, u Undesired) bool {
 func stateOf(d *BundleDeployment) State {
 	if d.BD != nil && d.BD.Spec.DeploymentID != d.BD.Status.AppliedDeploymentID &&
 		d.Problem != directory.ClusterNotRead {
-		if slices.ContainsFunc(d.BD.Status.Conditions, func(c v1alpha1.Condition) bool {
-			return c.Type == "Deployed" && c.Status == "False"
-		}) {
+		if v1alpha1.ConditionOf(d.BD.Status.Conditions, "Deployed").Status == "False" {
 			return ErrApplied
 		}
 		return WaitApplied

@@ -213,7 +213,7 @@ func FailedDeploy(d *evaluate.BundleDeployment) string {
 		return ""
 	}
 	isFalse := func(condition string) bool {
-		return facts.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
+		return v1alpha1.ConditionOf(d.BD.Status.Conditions, condition).Status == "False"
 	}
 	const installed, deployed = "Installed", "Deployed"
 	applied := d.BD.Spec.DeploymentID == d.BD.Status.AppliedDeploymentID

@@ -4,7 +4,6 @@ package state
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,10 +64,8 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 	out.Current = bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID
 	out.Behind = bundle != nil && behind(bundle) && !refused(bundle)
 	if out.Current && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID {
-		for _, c := range bd.Status.Conditions {
-			if c.Type == "Deployed" && c.Status == "True" {
-				out.Used = parseTime(c.LastUpdateTime)
-			}
+		if c := v1alpha1.ConditionOf(bd.Status.Conditions, "Deployed"); c.Status == "True" {
+			out.Used, _ = time.Parse(time.RFC3339, c.LastUpdateTime) // zero with an error
 		}
 	}
 	return out
@@ -82,9 +79,8 @@ func behind(b *v1alpha1.Bundle) bool {
 // refused reports whether the controller has processed a Bundle with an error. The observed generation then stays, for
 // example because a values Secret has another hash (docs/fleet-behavior.md, 6.3).
 func refused(b *v1alpha1.Bundle) bool {
-	return slices.ContainsFunc(b.Status.Conditions, func(c v1alpha1.Condition) bool {
-		return c.Type == "Ready" && c.Status == "False" && c.Reason == "Error"
-	})
+	c := v1alpha1.ConditionOf(b.Status.Conditions, "Ready")
+	return c.Status == "False" && c.Reason == "Error"
 }
 
 // BundleOwner returns what a Bundle states about its values Secret.
@@ -141,14 +137,6 @@ func LastEditor(managed []metav1.ManagedFieldsEntry) (string, time.Time) {
 		return "", time.Time{}
 	}
 	return last.Manager, last.Time.Time
-}
-
-func parseTime(text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }
 
 // Deleting is one of Fleet's objects that is being deleted.

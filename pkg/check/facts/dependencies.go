@@ -131,7 +131,7 @@ func Blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 // on the version of the agent, and the version is not known. parse reads the version.
 func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef,
 	parse func(string) (fleet.Version, bool)) (ready, known bool) {
-	byCondition := dependency.BD != nil && conditionReady(dependency.BD)
+	byCondition := dependency.BD != nil && v1alpha1.ConditionOf(dependency.BD.Status.Conditions, "Ready").Status == "True"
 	var byState bool
 	if dependency.ID() == d.ID() && d.FromFiles() { // with other contents
 		byState = acceptedState(ref, fleet.WaitApplied)
@@ -148,17 +148,10 @@ func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef,
 	return byState, known
 }
 
-// conditionReady reports whether the condition Ready is True.
-func conditionReady(bd *v1alpha1.BundleDeployment) bool {
-	return slices.ContainsFunc(bd.Status.Conditions,
-		func(c v1alpha1.Condition) bool { return c.Type == "Ready" && c.Status == "True" })
-}
-
 // SaysItWaits reports whether the agent reported last that a dependency is not ready.
 func SaysItWaits(bd *v1alpha1.BundleDeployment) bool {
-	return len(bd.Spec.DependsOn) > 0 && slices.ContainsFunc(bd.Status.Conditions, func(c v1alpha1.Condition) bool {
-		return c.Type == "Deployed" && c.Status == "False" && strings.HasPrefix(c.Message, waits)
-	})
+	c := v1alpha1.ConditionOf(bd.Status.Conditions, "Deployed")
+	return len(bd.Spec.DependsOn) > 0 && c.Status == "False" && strings.HasPrefix(c.Message, waits)
 }
 
 // acceptedBy reports whether a dependency is in a state that is accepted. A state that this program does not know is
@@ -231,23 +224,12 @@ func Deleting(o v1alpha1.Object) bool { return o.GetDeletionTimestamp() != nil }
 
 // Parsed returns a time of a status; zero without one.
 func Parsed(text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.RFC3339, text) // zero with an error
 	return t
 }
 
 // Time returns a time as text, as in a status.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// ConditionOf returns the condition of a type; zero if it is not found.
-func ConditionOf(all []v1alpha1.Condition, kind string) v1alpha1.Condition {
-	if i := slices.IndexFunc(all, func(c v1alpha1.Condition) bool { return c.Type == kind }); i >= 0 {
-		return all[i]
-	}
-	return v1alpha1.Condition{}
-}
 
 // ConditionsOf returns the conditions of an object of Fleet.
 func ConditionsOf(o v1alpha1.Object) []v1alpha1.Condition {
@@ -334,7 +316,7 @@ func Corrects(d *evaluate.BundleDeployment) *v1alpha1.CorrectDrift {
 	if !Applied(d) || d.BD.Spec.CorrectDrift == nil || !d.BD.Spec.CorrectDrift.Enabled {
 		return nil
 	}
-	if ConditionOf(d.BD.Status.Conditions, "Installed").Status == "False" {
+	if v1alpha1.ConditionOf(d.BD.Status.Conditions, "Installed").Status == "False" {
 		return nil
 	}
 	return d.BD.Spec.CorrectDrift

@@ -73,6 +73,11 @@ func (f *Facts) GitRepo(key string) *v1alpha1.GitRepo {
 	return find[*v1alpha1.GitRepo](f, state.GitRepo, key)
 }
 
+// Cluster returns the Cluster of a key ("namespace/name"); nil if it was not read.
+func (f *Facts) Cluster(key string) *v1alpha1.Cluster {
+	return find[*v1alpha1.Cluster](f, state.ClusterKind, key)
+}
+
 // Object returns an object of Fleet; nil if it was not read.
 func (f *Facts) Object(o object.Ref) v1alpha1.Object { return f.objects[o] }
 

@@ -29,7 +29,7 @@ var failing = map[string]string{"Ready": "False", "Installed": "False", "Deploye
 
 // errorIn returns the message of a condition that states an error; empty if it states none.
 func errorIn(conditions []v1alpha1.Condition, kind string) string {
-	c := ConditionOf(conditions, kind)
+	c := v1alpha1.ConditionOf(conditions, kind)
 	if c.Status != failing[kind] {
 		return ""
 	}
@@ -38,40 +38,28 @@ func errorIn(conditions []v1alpha1.Condition, kind string) string {
 
 // Quotable iterates over all texts that findings, and the explanations of the objects of Fleet, can quote.
 func (f *Facts) Quotable() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, k := range state.Kinds {
-			for _, o := range k.Of(f.Result.Desired.Fleet) {
-				for _, text := range errorsOf(o) {
-					if !yield(text) {
-						return
-					}
-				}
-			}
-		}
-		for _, d := range f.Result.Deployments {
-			for i := range d.Objects {
-				for _, text := range []string{d.Objects[i].Trial.Refusal, d.Objects[i].Trial.Warnings} {
-					if text != "" && !yield(text) {
-						return
-					}
-				}
-			}
-		}
-		for _, c := range f.Result.Desired.Clusters {
-			for _, r := range c.State.Latest {
-				if !yield(r.Description) {
-					return
-				}
-			}
-		}
-		for _, d := range f.Result.Desired.Deployments {
-			for _, p := range d.RecordProblems {
-				if !yield(p.Reported) {
-					return
-				}
-			}
+	var out []string
+	for _, k := range state.Kinds {
+		for _, o := range k.Of(f.Result.Desired.Fleet) {
+			out = append(out, errorsOf(o)...)
 		}
 	}
+	for _, d := range f.Result.Deployments {
+		for i := range d.Objects {
+			out = append(out, d.Objects[i].Trial.Refusal, d.Objects[i].Trial.Warnings)
+		}
+	}
+	for _, c := range f.Result.Desired.Clusters {
+		for _, r := range c.State.Latest {
+			out = append(out, r.Description)
+		}
+	}
+	for _, d := range f.Result.Desired.Deployments {
+		for _, p := range d.RecordProblems {
+			out = append(out, p.Reported)
+		}
+	}
+	return slices.Values(slices.DeleteFunc(out, func(text string) bool { return text == "" }))
 }
 
 // errorsOf returns all errors in the status of an object.
@@ -202,7 +190,7 @@ func Refusals(o v1alpha1.Object) []Refusal {
 	var out []Refusal
 	var said []string
 	for _, r := range refusals[kind] {
-		c := ConditionOf(ConditionsOf(o), r.Condition)
+		c := v1alpha1.ConditionOf(ConditionsOf(o), r.Condition)
 		repeated := c.Message != "" && slices.Contains(said, c.Message)
 		if repeated || !states(o, c, r.Condition) {
 			continue
@@ -281,10 +269,8 @@ func (f *Facts) LeftOver(d *evaluate.BundleDeployment) (left, certain bool) {
 // that were read does.
 func (f *Facts) Pauses(d *directory.Deployment) (r object.Ref, ok bool) {
 	if b := f.Bundle(d.Bundle); b != nil && b.Spec.Paused {
-		for _, g := range f.Result.Desired.GitRepos {
-			if g.Spec.Paused && g.Namespace == b.Namespace && g.Name == b.Labels[fleet.RepoLabel] {
-				return Ref(state.GitRepo, g.Namespace, g.Name), true
-			}
+		if g := f.GitRepo(b.Namespace + "/" + b.Labels[fleet.RepoLabel]); g != nil && g.Spec.Paused {
+			return RefTo(g), true
 		}
 		return Ref(state.Bundle, b.Namespace, b.Name), true
 	}

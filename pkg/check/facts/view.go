@@ -123,8 +123,7 @@ func liveState(d *evaluate.BundleDeployment, shown fleet.BundleState) fleet.Bund
 		return fleet.Modified
 	case shown != fleet.Ready && shown.Rank() == 0:
 		return shown // a state that this program does not know
-	case shown == fleet.NotReady && slices.ContainsFunc(status.Conditions,
-		func(c v1alpha1.Condition) bool { return c.Type == "Installed" && c.Status == "False" }):
+	case shown == fleet.NotReady && v1alpha1.ConditionOf(status.Conditions, "Installed").Status == "False":
 		return shown // its installation failed
 	}
 	return fleet.Ready
@@ -210,9 +209,9 @@ func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1a
 		return Explanation{Lag, "the last deploy failed, and the counts are still those of the deploy before"}
 	case spec.DeploymentID != status.AppliedDeploymentID:
 		return Explanation{Lag, "the agent has not applied the current deployment id yet"}
-	case ConditionOf(status.Conditions, "Installed").Status == "False":
+	case v1alpha1.ConditionOf(status.Conditions, "Installed").Status == "False":
 		return Explanation{Lag, "the installation failed, and the counts are still those of the deploy before"}
-	case ConditionOf(status.Conditions, "Monitored").Status == "False":
+	case v1alpha1.ConditionOf(status.Conditions, "Monitored").Status == "False":
 		const text = "the agent cannot monitor the objects, and the counts are still the last ones"
 		return Explanation{Lag, text + f.SaidOf(&d.Deployment, "Monitored")}
 	}
@@ -257,7 +256,7 @@ func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts,
 			continue
 		}
 		j := slices.IndexFunc(d.Objects, func(o evaluate.Object) bool {
-			return o.Ref == object.Ref{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
+			return o.Ref == object.Ref(m.Key())
 		})
 		if j < 0 || !match(&d.Objects[j]) {
 			continue

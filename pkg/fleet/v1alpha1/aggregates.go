@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -235,6 +236,14 @@ type Condition struct {
 	Reason         string `json:"reason,omitempty"`
 	// Message may quote values of Secrets.
 	Message string `json:"message,omitempty"`
+}
+
+// ConditionOf returns the condition of a type; zero if it is not found.
+func ConditionOf(all []Condition, kind string) Condition {
+	if i := slices.IndexFunc(all, func(c Condition) bool { return c.Type == kind }); i >= 0 {
+		return all[i]
+	}
+	return Condition{}
 }
 
 // newest returns the newest time among conditions, empty if none has a time. RFC 3339 in UTC sorts as text.
