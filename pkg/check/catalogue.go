@@ -123,10 +123,7 @@ var checks = sync.OnceValue(func() []Check {
 		if n := len(out); n > 0 && out[n-1].Code == r.code {
 			continue
 		}
-		text, err := codes.TextOf(r.code)
-		if err != nil {
-			text = codes.Text{}
-		}
+		text, _ := codes.TextOf(r.code)
 		out = append(out, Check{r.code, text})
 	}
 	return out

@@ -17,13 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-func (c *Causes) deleting(d *directory.Deployment) Cause {
-	s := c.stepOn(StepDeleting, d, "")
-	s.Message, s.Evidence = c.stuckBy(state.BundleDeployment, d.Key())
-	s.Since, s.Findings = d.BD.DeletionTimestamp.Time, originsAt(d, codes.StuckDeletion)
-	return notReady(s)
-}
-
 // ready returns the cause of a deployment whose objects are ready: its release, its Content or its values can have a
 // problem all the same, or Fleet reports them as not ready for good. It notes a status that says something else.
 func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {

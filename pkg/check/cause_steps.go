@@ -189,26 +189,26 @@ func (c *Causes) because(r object.Ref, s Step) []Step {
 	return []Step{s}
 }
 
-// stop returns why the controller updates no cluster of a Bundle, if that is so.
-func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
+// stop returns why the controller updates no cluster of a Bundle; nil if it does.
+func (c *Causes) stop(b *v1alpha1.Bundle) []Step {
 	s := Step{Object: facts.RefTo(b), AsOf: b.Reported().AsOf}
 	if f, ok := c.in.TargetError(b); ok {
-		return []Step{quote(StepTargetError, f)}, true
+		return []Step{quote(StepTargetError, f)}
 	}
 	if !ofHelmOp(b) { // the values of a HelmOp are in its Bundle
 		if f, ok := c.in.brokenBundleValues(c.in.valuesOfBundle(b)); ok {
-			return []Step{quote(StepBundleValues, f)}, true
+			return []Step{quote(StepBundleValues, f)}
 		}
 	}
 	if f, ok := c.in.NotProcessed(b); ok {
-		return []Step{quote(StepNotProcessed, f)}, true
+		return []Step{quote(StepNotProcessed, f)}
 	}
 	switch {
 	case unresolvedChart(b):
 		s.Kind, s.Message = StepChartVersion, "its chart version is not an exact version: Fleet deploys it when the "+
 			"HelmOp has resolved it"
 		if helmOp := b.Labels[fleet.HelmOpLabel]; helmOp != "" {
-			return c.because(facts.Ref(state.HelmOp, b.Namespace, helmOp), s), true
+			return c.because(facts.Ref(state.HelmOp, b.Namespace, helmOp), s)
 		}
 	case !c.in.Facts.Processed(b):
 		s.Kind, s.Message = StepBundlePending, "the controller has not processed it yet"
@@ -216,9 +216,9 @@ func (c *Causes) stop(b *v1alpha1.Bundle) ([]Step, bool) {
 		s.Kind, s.Message = StepBundlePending, fmt.Sprintf("the controller has processed generation %d of %d",
 			b.Status.ObservedGeneration, b.Generation)
 	default:
-		return nil, false
+		return nil
 	}
-	return []Step{s}, true
+	return []Step{s}
 }
 
 // notReadAgain adds to a step how to read the objects of its bundle deployment.

@@ -32,7 +32,10 @@ func (c *Causes) of(d *directory.Deployment, seen path) Cause {
 	}
 	seen[d.ID()] = true
 	if d.BD != nil && facts.Deleting(d.BD) {
-		return c.deleting(d)
+		s := c.stepOn(StepDeleting, d, "")
+		s.Message, s.Evidence = c.stuckBy(state.BundleDeployment, d.Key())
+		s.Since, s.Findings = d.BD.DeletionTimestamp.Time, originsAt(d, codes.StuckDeletion)
+		return notReady(s)
 	}
 	if steps := c.blocked(d, seen); len(steps) > 0 {
 		return notReady(steps...)
@@ -193,7 +196,7 @@ func (c *Causes) absentDependency(d *directory.Deployment, name string, seen pat
 		return nil
 	}
 	s.AsOf = bundle.Reported().AsOf
-	if stop, stopped := c.stop(bundle); stopped {
+	if stop := c.stop(bundle); len(stop) > 0 {
 		return stop
 	}
 	switch r, ok := c.in.Facts.Targets(bundle).On(cluster.Namespace, cluster.Name); {
@@ -226,7 +229,7 @@ func (c *Causes) notCreated(b *v1alpha1.Bundle, t targeting.Result, seen path) C
 			only(c.in.Steps.ShowRole())
 		return unknown(s)
 	}
-	if stop, stopped := c.stop(b); stopped {
+	if stop := c.stop(b); len(stop) > 0 {
 		return notReady(stop...)
 	}
 	if !c.in.rolloutPending(b) && c.in.lacks(b, on.Cluster) {
@@ -259,7 +262,7 @@ func (c *Causes) outOfSync(d *directory.Deployment, seen path) []Step {
 		s.Message = "a newer deployment is staged, and its Bundle, with the limits, was not read"
 		return []Step{s}
 	}
-	if stop, stopped := c.stop(b); stopped {
+	if stop := c.stop(b); len(stop) > 0 {
 		return stop
 	}
 	h, known := c.rollout(b).holdOf(d.BD)

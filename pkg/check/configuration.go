@@ -83,11 +83,12 @@ func rulesWithoutEffect(deployments []*evaluate.BundleDeployment, whole bool) []
 		}
 		rules := d.Options().Diff.ComparePatches
 		for _, r := range rules {
+			matches := func(o *desired.Object) bool { return compare.Matches(r, o.Ref) }
 			name, why := ruleName(r), compare.Invalid(r)
 			if why != "" {
 				add("the rule for " + name + " has no effect: " + why)
 			}
-			matched[name] = matched[name] || why != "" || matches(r, d.Desired)
+			matched[name] = matched[name] || why != "" || slices.ContainsFunc(d.Desired, matches)
 		}
 		for _, o := range d.Desired {
 			if problem := voided(rules, o); problem != "" {
@@ -119,13 +120,13 @@ func otherNamespace(r compare.Rule, deployments []*evaluate.BundleDeployment) st
 	return ""
 }
 
-func matches(r compare.Rule, objects []*desired.Object) bool {
-	return slices.ContainsFunc(objects, func(o *desired.Object) bool { return compare.Matches(r, o.Ref) })
-}
-
 // voided says that one operation for an object fails, which voids the others; empty if that does not happen.
 func voided(rules []compare.Rule, o *desired.Object) string {
-	if operationsOf(rules) < 2 || !compare.Applies(rules, o.Ref) {
+	operations := 0
+	for _, r := range rules {
+		operations += len(r.Operations)
+	}
+	if operations < 2 || !compare.Applies(rules, o.Ref) {
 		return ""
 	}
 	content, _, err := object.Decode(o.Raw)
@@ -138,14 +139,6 @@ func voided(rules []compare.Rule, o *desired.Object) string {
 	}
 	return fmt.Sprintf("no operation of the rules for %s takes effect: %s %s fails on the desired object", o.Key(),
 		op.Op, op.Path)
-}
-
-func operationsOf(rules []compare.Rule) int {
-	n := 0
-	for _, r := range rules {
-		n += len(r.Operations)
-	}
-	return n
 }
 
 // ruleName names the objects of a rule: "apps/v1 Deployment web/frontend".
@@ -181,7 +174,13 @@ func changePasswords(secrets []string) remedy.Remedy {
 // secretInSummary reports an aggregate with a summary that shows a value which no deployment shows any more. The status
 // of a Cluster can be 15 minutes old. Deployments name their Bundle, GitRepo, HelmOp and Cluster, but no ClusterGroup.
 func (in *Input) secretInSummary(out *found, a *evaluate.Aggregate) {
-	names := secretsShown(modifiedIn(a.Object.Reported().Summary))
+	var modified []v1alpha1.ModifiedStatus
+	if s := a.Object.Reported().Summary; s != nil {
+		for _, r := range s.NonReadyResources {
+			modified = append(modified, r.ModifiedStatus...)
+		}
+	}
+	names := secretsShown(modified)
 	reported := a.Kind != state.ClusterGroup && slices.ContainsFunc(a.BundleDeployments,
 		func(d *evaluate.BundleDeployment) bool { return len(shownBy(d)) > 0 })
 	if len(names) == 0 || reported {
@@ -189,16 +188,6 @@ func (in *Input) secretInSummary(out *found, a *evaluate.Aggregate) {
 	}
 	out.report(Finding{Object: facts.RefOf(a), Message: fmt.Sprintf("the status of %s %s shows values of %s",
 		strings.ToLower(a.Kind), a.Key(), facts.List(names))}, changePasswords(names))
-}
-
-func modifiedIn(s *v1alpha1.Summary) []v1alpha1.ModifiedStatus {
-	var out []v1alpha1.ModifiedStatus
-	if s != nil {
-		for _, r := range s.NonReadyResources {
-			out = append(out, r.ModifiedStatus...)
-		}
-	}
-	return out
 }
 
 // secretsShown returns the Secrets with patches that contain a value. A patch that only removes keys, or changes

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/facts"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -94,17 +95,10 @@ func (in *Input) stuck(o *state.Deleting) Finding {
 
 // bundlesLabelled counts the Bundles that name a GitRepo or HelmOp in a label.
 func (in *Input) bundlesLabelled(o *state.Deleting) int {
-	label := fleet.RepoLabel
-	if o.Kind == state.HelmOp {
-		label = fleet.HelmOpLabel
-	}
-	n := 0
-	for _, b := range in.Result.Desired.Bundles {
-		if b.Namespace == o.Namespace && b.Labels[label] == o.Name {
-			n++
-		}
-	}
-	return n
+	label := map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel}[o.Kind]
+	return count(in.Result.Desired.Bundles, func(b *v1alpha1.Bundle) bool {
+		return b.Namespace == o.Namespace && b.Labels[label] == o.Name
+	})
 }
 
 // removerDown reports whether a Deployment that removes a finalizer of an object does not exist, or does not run.
@@ -218,13 +212,9 @@ func (in *Input) superseded(d *evaluate.BundleDeployment, content string) bool {
 
 // usersOf counts the bundle deployments of a Content, in scope or not.
 func (in *Input) usersOf(content string) int {
-	n := 0
-	for _, d := range in.Result.Desired.Deployments {
-		if d.BD != nil && state.ContentID(d.BD) == content {
-			n++
-		}
-	}
-	return n
+	return count(in.Result.Desired.Deployments, func(d *desired.BundleDeployment) bool {
+		return d.BD != nil && state.ContentID(d.BD) == content
+	})
 }
 
 // writeContent makes the controller write a Content. It never overwrites one that exists (docs/fleet-behavior.md,

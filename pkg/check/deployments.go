@@ -190,8 +190,8 @@ func (in *Input) absentDeployment(b *v1alpha1.Bundle, r targeting.Result) Findin
 		Code: codes.Absent, Object: facts.RefTo(b), Cluster: r.Cluster.Key(), AsOf: b.Reported().AsOf,
 		Message: fmt.Sprintf("bundle %s targets cluster %s, and has no BundleDeployment in %s", facts.Key(b),
 			r.Cluster.Key(), r.Cluster.Status.Namespace),
-		Settle: in.Facts.Unchanged(append(related(b, r.Cluster.Cluster),
-			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name))...),
+		Settle: in.Facts.Unchanged(facts.RefTo(b), facts.RefTo(r.Cluster.Cluster),
+			facts.Ref(state.BundleDeployment, r.Cluster.Status.Namespace, b.Name)),
 	}
 	f.Evidence = []string{r.Target.Title() + " matches the cluster"}
 	n := b.Status.Summary.DesiredReady
@@ -235,13 +235,7 @@ func (in *Input) reachesNone(b *v1alpha1.Bundle) bool {
 
 // clustersIn returns the number of Clusters in a namespace.
 func (in *Input) clustersIn(namespace string) int {
-	n := 0
-	for _, c := range in.Result.Desired.Fleet.Clusters {
-		if c.Namespace == namespace {
-			n++
-		}
-	}
-	return n
+	return count(in.Result.Desired.Fleet.Clusters, func(c *v1alpha1.Cluster) bool { return c.Namespace == namespace })
 }
 
 func (in *Input) leftover(out *found, d *evaluate.BundleDeployment) {
@@ -254,7 +248,7 @@ func (in *Input) leftover(out *found, d *evaluate.BundleDeployment) {
 	f.Evidence = []string{uninstalls(d)}
 	f.sayIf(d.BD.Spec.OffSchedule, "the cluster is off schedule: Fleet does not delete it now")
 	f.sayIf(facts.Failed(b), "Fleet reports an error of the bundle, and deletes nothing before it is resolved")
-	f.Settle = in.Facts.Unchanged(append(related(b, r.Cluster.Cluster), d.Ref())...)
+	f.Settle = in.Facts.Unchanged(facts.RefTo(b), facts.RefTo(r.Cluster.Cluster), d.Ref())
 	out.report(f, in.Steps.Commands.ExplainTargets(b), remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: d.Ref(),
 		Effect: uninstalls(d) + ", which an undo does not bring back"},
 		"deletes the BundleDeployment; "+uninstalls(d)))
@@ -313,9 +307,4 @@ func uninstalls(d *evaluate.BundleDeployment) string {
 		return "removing it uninstalls release " + d.BD.Status.Release + "; its objects are not known here"
 	}
 	return "removing it uninstalls release " + d.BD.Status.Release + " with " + facts.Count(len(d.Desired), "object")
-}
-
-// related are a bundle and a cluster.
-func related(b *v1alpha1.Bundle, c *v1alpha1.Cluster) []object.Ref {
-	return []object.Ref{facts.RefTo(b), facts.RefTo(c)}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
 func (in *Input) missing(out *found, d *evaluate.BundleDeployment, o *evaluate.Object) {
@@ -116,7 +115,9 @@ func (in *Input) orphaned(out *found, d *evaluate.BundleDeployment) {
 func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m evaluate.Undesired) {
 	release, on := d.Release.Release(), in.Steps.On(d.ClusterID)
 	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
-	unknown := in.withoutResult(d.ClusterID)
+	unknown := count(in.Result.Desired.Deployments, func(other *desired.BundleDeployment) bool {
+		return other.IsOn(d.ClusterID) && other.Problem != ""
+	})
 	const effect = "deletes it and what it contains, which no deploy creates again"
 	if unknown > 0 {
 		f.say("its cluster has %s without a result, which may desire it", facts.Count(unknown, "bundle deployment"))
@@ -137,17 +138,6 @@ func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m eval
 			Downstream: true}, effect))
 	}
 	out.report(f)
-}
-
-// withoutResult returns the number of bundle deployments on a cluster with desired objects that are not known.
-func (in *Input) withoutResult(c object.ClusterID) int {
-	n := 0
-	for _, d := range in.Result.Desired.Deployments {
-		if d.IsOn(c) && d.Problem != "" {
-			n++
-		}
-	}
-	return n
 }
 
 func (in *Input) abandoned(out *found) {

@@ -131,6 +131,17 @@ func onDeployment(d *evaluate.BundleDeployment, format string, args ...any) Find
 	return f
 }
 
+// count returns the number of values that match.
+func count[T any](all []T, match func(T) bool) int {
+	n := 0
+	for _, x := range all {
+		if match(x) {
+			n++
+		}
+	}
+	return n
+}
+
 // since returns when something began, as the end of a sentence; empty if that is not known.
 func since(t time.Time) string {
 	if t.IsZero() {
@@ -178,9 +189,12 @@ func (in *Input) emptyOverride(out *found, b *v1alpha1.Bundle) {
 	if !byJob || len(s.HelmOpOptions)+len(s.TargetRestrictions) > 0 || len(s.Targets) == 0 {
 		return
 	}
-	effect := fmt.Sprintf("its %s without the GitRepo's restrictions", selecting(len(s.Targets)))
-	if defaultTarget(s.Targets) {
+	effect := "its customization selects clusters without the GitRepo's restrictions"
+	switch {
+	case defaultTarget(s.Targets):
 		effect = "it is deployed to the ClusterGroup default"
+	case len(s.Targets) > 1:
+		effect = fmt.Sprintf("its %d customizations select clusters without the GitRepo's restrictions", len(s.Targets))
 	}
 	out.report(Finding{Object: facts.RefTo(b), Aspect: "overrideTargets",
 		Message: fmt.Sprintf("overrideTargets is an empty list in the fleet.yaml of bundle %s: %s", facts.Key(b),
@@ -188,13 +202,6 @@ func (in *Input) emptyOverride(out *found, b *v1alpha1.Bundle) {
 		Evidence: []string{"targets of the GitRepo have no effect. Remove overrideTargets to use them, or list the " +
 			"clusters in it"},
 	}, in.Steps.Commands.ExplainTargets(b))
-}
-
-func selecting(customizations int) string {
-	if customizations == 1 {
-		return "customization selects clusters"
-	}
-	return fmt.Sprintf("%d customizations select clusters", customizations)
 }
 
 // defaultTarget reports whether a list has only the target that Fleet adds to an empty one.

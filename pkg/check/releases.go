@@ -135,12 +135,7 @@ func losses(x *desired.Removal) []string {
 		all += ", also " + strings.Join(named, ", ")
 	}
 	f := Finding{Evidence: []string{all}}
-	policies := 0
-	for _, k := range x.Kept {
-		if k.Reason == desired.KeptByPolicy {
-			policies++
-		}
-	}
+	policies := count(x.Kept, func(k desired.KeptObject) bool { return k.Reason == desired.KeptByPolicy })
 	hooks := len(x.Kept) - policies
 	f.sayIf(policies > 0, facts.Count(policies, "object")+" with helm.sh/resource-policy: keep remain")
 	f.sayIf(hooks > 0, facts.Count(hooks, "object")+" with helm.sh/hook remain, because Helm takes them for hooks")

@@ -137,20 +137,15 @@ func (c *Causes) Unexplained(findings []Finding) []Finding {
 				continue
 			}
 			s := c.Subject(o)
-			for _, of := range slices.Concat(s.Own, membersCauses(s.Members)) {
+			for _, m := range s.Members {
+				s.Own = append(s.Own, m.Cause)
+			}
+			for _, of := range s.Own {
 				if of.State == evaluate.NotReady && !explained(findings, of) && !explained(out, of) {
 					out = append(out, c.unsaid(of, findings))
 				}
 			}
 		}
-	}
-	return out
-}
-
-func membersCauses(members []Member) []Cause {
-	var out []Cause
-	for _, m := range members {
-		out = append(out, m.Cause)
 	}
 	return out
 }
@@ -165,14 +160,9 @@ func explained(findings []Finding, of Cause) bool {
 
 // says reports whether a finding is about a step. Findings about numbers and about what a bundle states are not.
 func (f *Finding) says(s *Step) bool {
-	ofDeployment := s.Of != nil && f.BundleDeployment == s.Of.Key()
-	if f.Code == s.Quoted {
-		return f.Object == s.Object || ofDeployment
-	}
-	if codes.Is(f.Code, codes.AboutTotals) || codes.Is(f.Code, codes.AboutSpec) {
-		return false
-	}
-	return f.Object == s.Object || ofDeployment
+	about := f.Object == s.Object || s.Of != nil && f.BundleDeployment == s.Of.Key()
+	other := codes.Is(f.Code, codes.AboutTotals) || codes.Is(f.Code, codes.AboutSpec)
+	return about && (f.Code == s.Quoted || !other)
 }
 
 // unsaid returns the finding with the reason why an object is not ready: that which the root quotes, if it has one.
@@ -234,7 +224,7 @@ func (c *Causes) inDeletion(o v1alpha1.Object) Step {
 
 // Stopped returns why the controller updates no cluster of a Bundle; none if it does.
 func (c *Causes) Stopped(b *v1alpha1.Bundle) []Cause {
-	if steps, stopped := c.stop(b); stopped && !facts.Deleting(b) {
+	if steps := c.stop(b); len(steps) > 0 && !facts.Deleting(b) {
 		return []Cause{notReady(steps...)}
 	}
 	return nil

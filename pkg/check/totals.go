@@ -343,12 +343,9 @@ func (in *Input) stickyList(out *found, a *evaluate.Aggregate) {
 	if _, ok := in.partsOf(a); !ok || !written(a) {
 		return
 	}
-	unknown := 0
-	for _, r := range facts.StatusOf(a.Object).Resources {
-		if r.State == string(evaluate.Unknown) {
-			unknown++
-		}
-	}
+	unknown := count(facts.StatusOf(a.Object).Resources, func(r v1alpha1.RepoResource) bool {
+		return r.State == string(evaluate.Unknown)
+	})
 	sticky, incomplete := "", false
 	for _, d := range a.BundleDeployments {
 		switch status := &d.BD.Status; {

@@ -29,22 +29,22 @@ func (r *Reader) Affected(ctx context.Context, uninstalls []*desired.Uninstall, 
 		Live:         map[object.Key]string{},
 		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}},
 		wanted: map[object.Key]bool{}}
-	c := counter{reader: r, counts: map[schema.GroupKind]int{}}
+	counts := customResources{}
+	deleted := others
 	for _, x := range uninstalls {
+		deleted = slices.Concat(deleted, x.Deletes)
 		for _, gk := range x.CustomKinds {
-			n, known, err := c.count(ctx, gk)
-			if err != nil {
+			if err := counts.add(ctx, r, gk); err != nil {
 				return nil, nil, err
-			}
-			if known {
-				a.out.CustomResources[gk] = n
 			}
 		}
 	}
-	if err := a.live(ctx, uninstalls, others); err != nil {
+	maps.Copy(a.out.CustomResources, counts)
+	maps.DeleteFunc(a.out.CustomResources, func(_ schema.GroupKind, n int) bool { return n < 0 })
+	if err := a.live(ctx, uninstalls, deleted); err != nil {
 		return nil, nil, err
 	}
-	err := a.claims(ctx, uninstalls, others)
+	err := a.claims(ctx, uninstalls, deleted)
 	return a.out, a.gaps, err
 }
 
@@ -77,7 +77,7 @@ func (a *affectedReader) found(m *object.Meta) {
 }
 
 // live reads which of the deleted objects exist, and of which release they are.
-func (a *affectedReader) live(ctx context.Context, uninstalls []*desired.Uninstall, others []object.Ref) error {
+func (a *affectedReader) live(ctx context.Context, uninstalls []*desired.Uninstall, deleted []object.Ref) error {
 	namespaces := map[schema.GroupVersionKind][]string{}
 	add := func(ref object.Ref) {
 		a.wanted[ref.Key()] = true
@@ -86,16 +86,13 @@ func (a *affectedReader) live(ctx context.Context, uninstalls []*desired.Uninsta
 			namespaces[k.GroupVersionKind] = append(namespaces[k.GroupVersionKind], ref.Namespace)
 		}
 	}
+	for _, ref := range deleted {
+		add(ref)
+	}
 	for _, x := range uninstalls {
-		for _, ref := range x.Deletes {
-			add(ref)
-		}
 		for _, k := range x.Kept {
 			add(k.Ref)
 		}
-	}
-	for _, ref := range others {
-		add(ref)
 	}
 	for _, gvk := range slices.SortedFunc(maps.Keys(namespaces), source.CompareKinds) {
 		q := source.Query{Kind: gvk}
@@ -122,9 +119,9 @@ func (a *affectedReader) gap(what string, cover source.Coverage, effect string) 
 }
 
 // claims reads the PersistentVolumeClaims that may be deleted or kept, and the reclaim policies of their volumes.
-func (a *affectedReader) claims(ctx context.Context, uninstalls []*desired.Uninstall, others []object.Ref) error {
+func (a *affectedReader) claims(ctx context.Context, uninstalls []*desired.Uninstall, deleted []object.Ref) error {
 	var namespaces []string
-	add := func(ref object.Ref) {
+	for _, ref := range deleted {
 		switch core := object.Group(ref.APIVersion) == ""; {
 		case core && ref.Kind == "PersistentVolumeClaim":
 			namespaces = append(namespaces, ref.Namespace)
@@ -132,13 +129,7 @@ func (a *affectedReader) claims(ctx context.Context, uninstalls []*desired.Unins
 			namespaces = append(namespaces, ref.Name)
 		}
 	}
-	for _, ref := range others {
-		add(ref)
-	}
 	for _, x := range uninstalls {
-		for _, ref := range x.Deletes {
-			add(ref)
-		}
 		for _, set := range x.StatefulSets {
 			namespaces = append(namespaces, set.Namespace)
 		}
@@ -203,33 +194,29 @@ func (a *affectedReader) volumes(ctx context.Context) error {
 	return err
 }
 
-// counter counts custom resources.
-type counter struct {
-	reader *Reader
-	counts map[schema.GroupKind]int // -1 if they could not be read
-}
+// customResources are the numbers of custom resources by kind; -1 if they could not be read.
+type customResources map[schema.GroupKind]int
 
-// count returns the number of custom resources of a kind; known is false if it could not be read.
-func (c *counter) count(ctx context.Context, gk schema.GroupKind) (n int, known bool, err error) {
-	if n, counted := c.counts[gk]; counted {
-		return n, n >= 0, nil
+// add counts the custom resources of a kind, once.
+func (c customResources) add(ctx context.Context, r *Reader, gk schema.GroupKind) (err error) {
+	if _, counted := c[gk]; counted {
+		return nil
 	}
-	k, served := c.reader.Kinds.Preferred(gk)
-	whole := false
-	if served {
-		var cover source.Coverage
-		q := source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}
-		cover, err = c.reader.Source.List(ctx, q, func(source.Object) error {
-			n++
-			return nil
-		})
-		whole = cover.Whole()
+	c[gk] = -1
+	k, served := r.Kinds.Preferred(gk)
+	if !served {
+		return nil
 	}
-	if !whole {
-		n = -1
+	n := 0
+	q := source.Query{Kind: k.GroupVersionKind, MetadataOnly: true}
+	cover, err := r.Source.List(ctx, q, func(source.Object) error {
+		n++
+		return nil
+	})
+	if cover.Whole() {
+		c[gk] = n
 	}
-	c.counts[gk] = n
-	return n, n >= 0, err
+	return err
 }
 
 // lossy are the kinds whose deletion loses more than the object.
@@ -275,15 +262,14 @@ func (r *Reader) Reported(ctx context.Context, wanted map[string]bool, namespace
 
 // CountCustomResources counts the custom resources of the CustomResourceDefinitions that removals delete.
 func (r *Reader) CountCustomResources(ctx context.Context, removals []*desired.Removal) error {
-	custom := counter{reader: r, counts: map[schema.GroupKind]int{}}
+	counts := customResources{}
 	for _, x := range removals {
 		x.CustomResources = map[string]int{}
 		for name, gk := range x.CustomKinds {
-			n, known, err := custom.count(ctx, gk)
-			if err != nil {
+			if err := counts.add(ctx, r, gk); err != nil {
 				return err
 			}
-			if known {
+			if n := counts[gk]; n >= 0 {
 				x.CustomResources[name] = n
 			}
 		}

@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"maps"
 	"slices"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -56,10 +57,6 @@ func (a Autoscaler) scales(k object.Key) bool {
 	return a.target == k
 }
 
-func anyScales(all []Autoscaler, k object.Key) bool {
-	return slices.ContainsFunc(all, func(a Autoscaler) bool { return a.scales(k) })
-}
-
 func (o *Object) replicasDiffer() bool {
 	return o.State == Modified && slices.ContainsFunc(o.Differences, func(d Difference) bool {
 		return d.Path == replicasPath
@@ -69,13 +66,14 @@ func (o *Object) replicasDiffer() bool {
 // explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one
 // does. unread is true if not all autoscalers could be read.
 func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bool) bool {
-	key := o.Key()
-	explained := false
+	all := slices.DeleteFunc(slices.Collect(maps.Values(scalers)), func(a Autoscaler) bool { return !a.scales(o.Key()) })
 	// The copy keeps the observation unchanged.
 	o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool {
 		n, ok := d.Live.Reveal().(int64)
-		within := ok && d.Path == replicasPath && setsReplicas(scalers, key, n)
-		explained = explained || within
+		within := ok && d.Path == replicasPath && slices.ContainsFunc(all, func(a Autoscaler) bool {
+			return a.minimum <= n && n <= a.maximum
+		})
+		o.Scaled = o.Scaled || within
 		return within
 	})
 	for i := range o.Differences {
@@ -86,36 +84,15 @@ func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bo
 		if unread {
 			d.Note = "an autoscaler may have set it: autoscalers could not be read"
 		}
-		o.Autoscaled = unread || scaled(scalers, key)
+		o.Autoscaled = unread || len(all) > 0
 	}
-	o.Scaled = explained
 	if len(o.Differences) == 0 {
 		o.Differences, o.State = nil, Ready
 		if o.NotReady {
 			o.State = NotReady
 		}
 	}
-	return explained
-}
-
-// scaled reports whether an autoscaler scales an object.
-func scaled(scalers map[autoscalerKey]Autoscaler, key object.Key) bool {
-	for _, a := range scalers {
-		if a.scales(key) {
-			return true
-		}
-	}
-	return false
-}
-
-// setsReplicas reports whether an autoscaler may have set an object's number of replicas.
-func setsReplicas(scalers map[autoscalerKey]Autoscaler, key object.Key, replicas int64) bool {
-	for _, a := range scalers {
-		if a.scales(key) && a.minimum <= replicas && replicas <= a.maximum {
-			return true
-		}
-	}
-	return false
+	return o.Scaled
 }
 
 // Observed is the evaluation of all live objects of a cluster.

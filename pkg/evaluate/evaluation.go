@@ -223,7 +223,9 @@ func (x *Evaluation) ReplaceAutoscaler(namespace, name string, a *Autoscaler) {
 		x.autoscalers[key], scales = *a, append(scales, *a)
 	}
 	x.changed(func(d *desired.BundleDeployment) bool {
-		return slices.ContainsFunc(d.Desired, func(o *desired.Object) bool { return anyScales(scales, o.Key()) })
+		return slices.ContainsFunc(d.Desired, func(o *desired.Object) bool {
+			return slices.ContainsFunc(scales, func(a Autoscaler) bool { return a.scales(o.Key()) })
+		})
 	})
 }
 

@@ -3,6 +3,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,9 +44,9 @@ func (f *Found) String() string {
 		}
 		return out
 	}
-	objects := make([]string, len(f.Objects))
-	for i, o := range f.Objects {
-		objects[i] = o.Key().String()
+	var objects []string
+	for _, o := range f.Objects {
+		objects = append(objects, o.Key().String())
 	}
 	bundles := slices.Compact(slices.Sorted(slices.Values(f.bundles)))
 	desire := "bundle %s desires %s"
@@ -114,7 +115,7 @@ func deployedObjects(desired *desired.DesiredState, n source.Named, kinds *sourc
 			}
 			m := matches[key]
 			m.Targets = append(m.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
-			m.bundles = append(m.bundles, bundleOf(&d.Deployment))
+			m.bundles = append(m.bundles, cmp.Or(d.Bundle, d.Key())) // itself if only its release is known
 		}
 	}
 	return matches
@@ -128,14 +129,6 @@ func (f *Found) addUnread(desired *desired.DesiredState) {
 			f.Targets = append(f.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
 		}
 	}
-}
-
-// bundleOf is the bundle of a bundle deployment; that itself if only its release is known.
-func bundleOf(d *directory.Deployment) string {
-	if d.Bundle == "" {
-		return d.Key()
-	}
-	return d.Bundle
 }
 
 // named returns the GitRepos, HelmOps, Bundles and Clusters with a name.
@@ -227,7 +220,7 @@ func unnamed(desired *desired.DesiredState, n source.Named, kinds *source.Kinds)
 		return out, nil
 	case len(out.Targets) > 1:
 		return nil, &AmbiguousError{Name: n.Name, Matches: namesOf(out.Targets)}
-	case n.Kind == "" && isKind(n.Name, kinds):
+	case n.Kind == "" && slices.ContainsFunc(kinds.All(), func(k source.Kind) bool { return k.Called(n.Name) }):
 		return nil, &AmbiguousError{Name: n.Name}
 	}
 	e := source.NotFound(n, objects, kinds)
@@ -241,10 +234,6 @@ func unnamed(desired *desired.DesiredState, n source.Named, kinds *source.Kinds)
 	}
 	e.Undesired, e.Unread = true, desireUnknown(desired, n)
 	return nil, e
-}
-
-func isKind(word string, kinds *source.Kinds) bool {
-	return slices.ContainsFunc(kinds.All(), func(k source.Kind) bool { return k.Called(word) })
 }
 
 // desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;

@@ -82,7 +82,7 @@ func (s Scope) Pick(desired *directory.Directory) ([]*directory.Deployment, erro
 func (s Scope) PickAny(desired *directory.Directory) ([]*directory.Deployment, error) {
 	namespaceOf := (*directory.Deployment).Workspace
 	if known := workspaces(desired); s.Namespace != "" && len(known) > 0 && !slices.Contains(known, s.Namespace) {
-		namespaceOf = ownNamespaceOf
+		namespaceOf = func(d *directory.Deployment) string { return d.Namespace }
 		if !slices.ContainsFunc(desired.Deployments, func(d *directory.Deployment) bool {
 			return namespaceOf(d) == s.Namespace
 		}) {
@@ -144,10 +144,7 @@ func (s Scope) hidden(f *state.Fleet) bool {
 
 // nothing returns the error that no bundle deployment is in scope.
 func (s Scope) nothing() error {
-	var parts []string
-	for _, t := range s.Targets {
-		parts = append(parts, t.String())
-	}
+	parts := namesOf(s.Targets)
 	if s.Namespace != "" {
 		parts = append(parts, "namespace "+s.Namespace)
 	}
@@ -177,14 +174,6 @@ func workspaces(desired *directory.Directory) []string {
 	}
 	delete(seen, "")
 	return slices.Sorted(maps.Keys(seen))
-}
-
-// ownNamespaceOf returns the namespace of a BundleDeployment; empty if only a release is known.
-func ownNamespaceOf(d *directory.Deployment) string {
-	if d.BD == nil {
-		return ""
-	}
-	return d.BD.Namespace
 }
 
 // exists reports whether the target exists, also if it has no bundle deployment.

@@ -5,6 +5,7 @@ package state
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -182,12 +183,8 @@ func (c *Cluster) WithoutRecords() *Cluster {
 func (c *Cluster) AgentNamespaces() map[string]bool {
 	out := map[string]bool{}
 	maps.Copy(out, c.HiddenAgentSecrets)
-	for ns := range c.Workloads {
-		out[ns] = true
-	}
-	for ns := range c.AgentSecrets {
-		out[ns] = true
-	}
+	insert(out, maps.Keys(c.Workloads))
+	insert(out, maps.Keys(c.AgentSecrets))
 	if len(out) > 0 {
 		return out
 	}
@@ -216,6 +213,13 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 		*m = map[K]V{}
 	}
 	(*m)[k] = v
+}
+
+// insert adds keys to a set.
+func insert[K comparable](set map[K]bool, keys iter.Seq[K]) {
+	for k := range keys {
+		set[k] = true
+	}
 }
 
 // Secrets returns the Secrets in the manifests of the release records, as JSON: their values must not be shown.
@@ -279,13 +283,11 @@ func (a *Agents) AddKubeConfig(key types.NamespacedName, k agentconfig.KubeConfi
 	put(&a.KubeConfigs, key, k)
 }
 
-// onlyOneConfig reports whether the cluster has one ConfigMap fleet-controller.
-func (a *Agents) onlyOneConfig() bool { return len(a.Configs) == 1 && a.ConfigFailure == nil }
-
 // Config returns the configuration of the controller. If it is not known, the reason is not empty.
 func (a *Agents) Config() (c ControllerConfig, unread string) {
 	c, ok := a.Configs[a.ControllerNamespace]
-	if !ok && a.ControllerNamespace == "" && a.onlyOneConfig() {
+	only := len(a.Configs) == 1 && a.ConfigFailure == nil
+	if !ok && a.ControllerNamespace == "" && only {
 		for _, c = range a.Configs {
 			ok = true
 		}
@@ -353,7 +355,7 @@ func (b *budget) add(r *Record) {
 		return
 	}
 	if b.worst != nil && byDensity(r, b.worst) > 0 {
-		r.drop(errKept)
+		r.OverBudget(errKept)
 		return
 	}
 	at, _ := slices.BinarySearchFunc(b.order, r, byDensity)
@@ -364,15 +366,13 @@ func (b *budget) add(r *Record) {
 		b.worst = b.order[last]
 		b.order = slices.Delete(b.order, last, last+1)
 		b.kept -= b.worst.kept
-		b.worst.drop(errKept)
+		b.worst.OverBudget(errKept)
 	}
 }
 
-// OverBudget makes the record one whose manifest may not be read, because too much would be read together with it.
-func (r *Record) OverBudget(why error) { r.drop(why) }
-
-// drop removes the objects and hooks of a record.
-func (r *Record) drop(why error) {
+// OverBudget makes the record one whose manifest may not be read, because too much would be read together with it. It
+// removes its objects and hooks.
+func (r *Record) OverBudget(why error) {
 	r.Objects, r.Secrets, r.Hooks, r.ManifestError, r.OverBound = nil, nil, nil, why, why.Error()
 	r.count()
 }

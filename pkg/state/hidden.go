@@ -3,6 +3,7 @@
 package state
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,8 +31,9 @@ func (f *Fleet) Needed(kind string) source.Coverage {
 	default:
 		return cover
 	}
-	referred, read := f.referred(kind), len(f.of(kind)) > 0
-	if !read && (len(referred) > 0 || f.mustHave(kind)) {
+	referred := f.referred(kind)
+	read := slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Name == kind && len(k.Of(f)) > 0 })
+	if mustHave := slices.Contains(managementKinds, kind) && f.Any(); !read && (len(referred) > 0 || mustHave) {
 		return cover
 	}
 	return cover.Within(referred)
@@ -46,18 +48,9 @@ func (f *Fleet) InWorkspace(kind, workspace string) []string {
 	case kind != BundleDeployment:
 		return []string{workspace}
 	}
-	var in []*v1alpha1.Cluster
-	for _, c := range f.Clusters {
-		if c.Namespace == workspace {
-			in = append(in, c)
-		}
-	}
-	return clusterNamespaces(in)
-}
-
-// mustHave reports whether this is a management cluster and every management cluster has objects of the kind.
-func (f *Fleet) mustHave(kind string) bool {
-	return slices.Contains(managementKinds, kind) && f.Any()
+	return clusterNamespaces(slices.DeleteFunc(slices.Clone(f.Clusters), func(c *v1alpha1.Cluster) bool {
+		return c.Namespace != workspace
+	}))
 }
 
 // Any reports whether any of Fleet's objects was read.
@@ -65,21 +58,9 @@ func (f *Fleet) Any() bool {
 	return slices.ContainsFunc(Kinds, func(k Kind) bool { return len(k.Of(f)) > 0 })
 }
 
-// of returns the objects of one of Fleet's kinds that were read.
-func (f *Fleet) of(kind string) []v1alpha1.Object {
-	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == kind })
-	if i < 0 {
-		return nil
-	}
-	return Kinds[i].Of(f)
-}
-
 // referred returns the namespaces in which other objects name or count objects of a kind, sorted. It is not nil.
 func (f *Fleet) referred(kind string) []string {
-	out := []string{}
-	for ns := range f.countedIn()[kind] {
-		out = append(out, ns)
-	}
+	out := slices.AppendSeq([]string{}, maps.Keys(f.countedIn()[kind]))
 	if kind == BundleDeployment {
 		out = append(out, f.ClusterNamespaces()...) // Fleet deploys at least the agent there
 	}

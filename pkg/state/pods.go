@@ -5,7 +5,6 @@ package state
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -30,17 +29,19 @@ type pod struct {
 		} `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
-		Phase      string `json:"phase"`
-		Reason     string `json:"reason"`
-		Message    string `json:"message"`
-		Conditions []struct {
-			Type    string `json:"type"`
-			Status  string `json:"status"`
-			Message string `json:"message"`
-		} `json:"conditions"`
+		Phase          string            `json:"phase"`
+		Reason         string            `json:"reason"`
+		Message        string            `json:"message"`
+		Conditions     []podCondition    `json:"conditions"`
 		InitContainers []containerStatus `json:"initContainerStatuses"`
 		Containers     []containerStatus `json:"containerStatuses"`
 	} `json:"status"`
+}
+
+type podCondition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
 }
 
 type containerStatus struct {
@@ -90,12 +91,9 @@ func (c *Cluster) SetPods(namespace string, raw [][]byte, unread source.Failure,
 }
 
 func (p *pod) ready() bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == "Ready" {
-			return c.Status == "True"
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Status.Conditions, func(c podCondition) bool {
+		return c.Type == "Ready" && c.Status == "True"
+	})
 }
 
 // started reports whether a container of the pod has started, at least once.
@@ -126,12 +124,6 @@ func (p *pod) unscheduled() (why string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// waitsForClaim reports whether a pod is not scheduled because of its claims: a claim can also wait for its pod.
-func (p *pod) waitsForClaim() bool {
-	why, _ := p.unscheduled()
-	return strings.Contains(strings.ToLower(why), "persistentvolumeclaim")
 }
 
 // problem is why a pod does not run, as the end of a sentence.
@@ -232,9 +224,12 @@ func (p *Pods) Of(uid string) *Stuck {
 	}
 	out := &Stuck{Why: x.sentence(), Crashed: x.crashed(),
 		Ref: object.Ref{APIVersion: "v1", Kind: "Pod", Namespace: x.Metadata.Namespace, Name: x.Metadata.Name}}
+	// A claim can also wait for its pod.
+	why, _ := x.unscheduled()
+	waitsForClaim := strings.Contains(strings.ToLower(why), "persistentvolumeclaim")
 	for _, v := range x.Spec.Volumes {
 		class := p.claims[types.NamespacedName{Namespace: x.Metadata.Namespace, Name: v.Claim.Name}]
-		if class != "" && x.waitsForClaim() {
+		if class != "" && waitsForClaim {
 			out.Ref.Kind, out.Ref.Name = "PersistentVolumeClaim", v.Claim.Name
 			out.Why += "; its claim " + v.Claim.Name + " is Pending (storage class: " + class + ")"
 			break
@@ -330,9 +325,7 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 	if len(deploys) == 0 && len(f.Clusters) == 0 {
 		return // nothing here shows which agents are Fleet's
 	}
-	for _, namespace := range f.ClusterNamespaces() {
-		deploys[namespace] = true
-	}
+	insert(deploys, slices.Values(f.ClusterNamespaces()))
 	pretends := func(agent string) bool {
 		if isOwn(agent) || c.HiddenAgentSecrets[agent] {
 			return false
@@ -349,16 +342,10 @@ func (c *Cluster) KeepOwnAgents(f *Fleet) {
 // Clusters of users must not be believed then.
 func (c *Cluster) knownAgents(f *Fleet) map[string]bool {
 	out := map[string]bool{}
-	for agent := range c.Workloads {
-		out[agent] = true
-	}
-	if len(f.Clusters) == 0 {
-		return out
-	}
-	for _, agents := range []iter.Seq[string]{maps.Keys(c.AgentSecrets), maps.Keys(c.HiddenAgentSecrets)} {
-		for agent := range agents {
-			out[agent] = true
-		}
+	insert(out, maps.Keys(c.Workloads))
+	if len(f.Clusters) > 0 {
+		insert(out, maps.Keys(c.AgentSecrets))
+		insert(out, maps.Keys(c.HiddenAgentSecrets))
 	}
 	return out
 }

@@ -62,7 +62,7 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 	out := ownerOf(BundleDeployment, bd, bd.ManagedFields)
 	out.Hash, out.Waiting = bd.Spec.ValuesHash, bd.Spec.WaitingForValues
 	out.Current = bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID
-	out.Behind = bundle != nil && behind(bundle) && !refused(bundle)
+	out.Behind = bundle != nil && bundle.Status.ObservedGeneration > 0 && behind(bundle)
 	if out.Current && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID {
 		if c := v1alpha1.ConditionOf(bd.Status.Conditions, "Deployed"); c.Status == "True" {
 			out.Used, _ = time.Parse(time.RFC3339, c.LastUpdateTime) // zero with an error
@@ -71,16 +71,13 @@ func DeploymentOwner(bd *v1alpha1.BundleDeployment, bundle *v1alpha1.Bundle) val
 	return out
 }
 
-// behind reports whether the controller has processed an earlier generation of a Bundle.
+// behind reports whether the controller has only processed an earlier generation of a Bundle, and not with an error.
+// With one, the observed generation stays, for example because a values Secret has another hash
+// (docs/fleet-behavior.md, 6.3).
 func behind(b *v1alpha1.Bundle) bool {
-	return b.Status.ObservedGeneration > 0 && b.Status.ObservedGeneration < b.Generation
-}
-
-// refused reports whether the controller has processed a Bundle with an error. The observed generation then stays, for
-// example because a values Secret has another hash (docs/fleet-behavior.md, 6.3).
-func refused(b *v1alpha1.Bundle) bool {
 	c := v1alpha1.ConditionOf(b.Status.Conditions, "Ready")
-	return c.Status == "False" && c.Reason == "Error"
+	refused := c.Status == "False" && c.Reason == "Error"
+	return b.Status.ObservedGeneration < b.Generation && !refused
 }
 
 // BundleOwner returns what a Bundle states about its values Secret.
@@ -148,31 +145,28 @@ type Deleting struct {
 	Shard string
 }
 
-// sharded returns the Deployment of a controller for a shard.
-func sharded(name, shard string) string { return name + "-shard-" + shard }
+// sharded returns the Deployment of a controller for a shard; without a shard, that for objects without one.
+func sharded(name, shard string) string {
+	if shard == "" {
+		return name
+	}
+	return name + "-shard-" + shard
+}
 
 // RemoverOf returns the Deployment in Fleet's system namespace that removes a finalizer of an object; empty if it is
 // not one of Fleet.
 func (d *Deleting) RemoverOf(finalizer string) string {
-	name := d.removerOf(finalizer)
-	if name == "" || d.Shard == "" {
-		return name
-	}
-	return sharded(name, d.Shard)
-}
-
-func (d *Deleting) removerOf(finalizer string) string {
 	switch finalizer {
 	case "fleet.cattle.io/gitrepo-finalizer":
-		return fleet.GitJobName
+		return sharded(fleet.GitJobName, d.Shard)
 	case "fleet.cattle.io/helmop-finalizer":
-		return fleet.HelmOpsName
+		return sharded(fleet.HelmOpsName, d.Shard)
 	case "fleet.cattle.io/bundle-finalizer", "fleet.cattle.io/bundle-deployment-finalizer",
 		"fleet.cattle.io/cluster-finalizer":
-		return fleet.ControllerName
+		return sharded(fleet.ControllerName, d.Shard)
 	}
 	if d.Kind == Content { // up to 0.14.0, it has one for each BundleDeployment
-		return fleet.ControllerName
+		return sharded(fleet.ControllerName, d.Shard)
 	}
 	return ""
 }

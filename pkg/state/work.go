@@ -192,7 +192,7 @@ func (c *Cluster) LimitObjects(f *Fleet, trusts func(namespace string) bool) {
 	exceeded := counts.exceeded(share{maxNamespaceObjects, errNamespaceObjects}, share{maxObjects, errObjects})
 	for n, r := range counted {
 		if why := exceeded[n.Namespace]; why != nil && r.objects > 0 {
-			r.drop(why)
+			r.OverBudget(why)
 		}
 	}
 }
@@ -234,17 +234,13 @@ func (s shares) exceeded(one, all share) map[string]error {
 // ControllerOf returns the Deployment in Fleet's system namespace that processes the objects of a kind whose label
 // names a shard; without a shard, those without the label. Source: docs/fleet-behavior.md, 4.12.
 func ControllerOf(kind, shard string) string {
-	name := fleet.ControllerName
 	switch kind {
 	case GitRepo:
-		name = fleet.GitJobName
+		return sharded(fleet.GitJobName, shard)
 	case HelmOp:
-		name = fleet.HelmOpsName
+		return sharded(fleet.HelmOpsName, shard)
 	}
-	if shard == "" {
-		return name
-	}
-	return sharded(name, shard)
+	return sharded(fleet.ControllerName, shard)
 }
 
 // WantedControllers returns the names of the Deployments that explain why Fleet does not act: those that remove the
