@@ -297,7 +297,9 @@ func (r *Reader) Obstacles(ctx context.Context, deployments []*evaluate.BundleDe
 			d.Terminating = why
 		}
 		for i := range d.Objects {
-			if o := &d.Objects[i]; o.UID != "" && hasPods(o) {
+			o := &d.Objects[i]
+			hasPods := slices.Contains([]string{"apps", "batch"}, object.Group(o.APIVersion))
+			if o.UID != "" && hasPods {
 				stuck, namespaces[o.Namespace] = append(stuck, o), true
 			}
 		}
@@ -313,11 +315,6 @@ func (r *Reader) Obstacles(ctx context.Context, deployments []*evaluate.BundleDe
 		o.Stuck = pods.Of(o.UID)
 	}
 	return nil
-}
-
-// hasPods reports whether the objects of a kind have pods.
-func hasPods(o *evaluate.Object) bool {
-	return slices.Contains([]string{"apps", "batch"}, object.Group(o.APIVersion))
 }
 
 // terminating returns what keeps a Namespace from being deleted, as a sentence; empty if that is not known.

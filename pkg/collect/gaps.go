@@ -129,10 +129,6 @@ type search struct {
 	found      map[types.NamespacedName]rememberedSecret
 }
 
-func newSearch(m *SecretMemory, quotes *secret.Quotes, helmValues map[string]bool) *search {
-	return &search{m, quotes, helmValues, map[types.NamespacedName]rememberedSecret{}}
-}
-
 // remembered reports whether the texts are known not to quote a Secret in a version.
 func (s *search) remembered(namespace, name, version string) bool {
 	id := types.NamespacedName{Namespace: namespace, Name: name}
@@ -161,13 +157,6 @@ func (s *search) mayQuote(m *object.Meta, content object.Content, helmValues boo
 	return s.quotes.MayQuote(beginnings)
 }
 
-// end ends the search.
-func (s *search) end() {
-	if s.memory != nil {
-		s.memory.secrets = s.found
-	}
-}
-
 // QuotedOptions select the values of Secrets that must not be shown.
 type QuotedOptions struct {
 	// Quotes are the texts of the document.
@@ -187,7 +176,7 @@ type QuotedOptions struct {
 func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Coverage, error) {
 	r.progress.Start("reading Secrets, to hide their values")
 	q := source.Query{Kind: secretKind, FieldSelector: "type!=" + release.SecretType, Fallback: o.Namespaces}
-	search := newSearch(o.Memory, o.Quotes, o.HelmValues)
+	search := search{o.Memory, o.Quotes, o.HelmValues, map[types.NamespacedName]rememberedSecret{}}
 	if o.Memory != nil {
 		q.Remembered = search.remembered
 	}
@@ -216,7 +205,9 @@ func (r *Reader) QuotedSecrets(ctx context.Context, o QuotedOptions) (source.Cov
 		}
 		return nil
 	})
-	search.end()
+	if o.Memory != nil {
+		o.Memory.secrets = search.found
+	}
 	for namespace := range masked {
 		cover = cover.With(namespace, &source.Failure{Reason: source.NotInSnapshot,
 			Detail: "the values of a Secret are masked"})

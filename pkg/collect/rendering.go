@@ -17,7 +17,6 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/render"
@@ -293,7 +292,7 @@ func (x *rendering) valuesFrom(ctx context.Context) error {
 			withMasked(&x.input)
 		case f == nil:
 			data = append([]byte{}, data...) // not nil, because it was read
-		case f.Reason == notFound && !copied(&x.input.Options, ref):
+		case f.Reason == notFound && !x.input.Options.Copies(ref.Kind, ref.Name):
 			x.missing = append(x.missing, ref)
 		}
 		x.input.ValuesFrom = append(x.input.ValuesFrom, data)
@@ -324,13 +323,6 @@ func (x *rendering) data(ctx context.Context, ref render.ValuesRef) ([]byte, *so
 		x.Target.Secrets.AddText(v)
 	}
 	return v, f, nil
-}
-
-// copied reports whether Fleet itself copies the ConfigMap or Secret to the cluster before it deploys.
-func copied(o *v1alpha1.Options, ref render.ValuesRef) bool {
-	return slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
-		return d.Name == ref.Name && strings.EqualFold(d.Kind, ref.Kind)
-	})
 }
 
 // previousValues reads the values of the release that the rollout upgrades, if the bundle has none: Helm uses them

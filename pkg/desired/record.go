@@ -181,17 +181,8 @@ func (d *BundleDeployment) with(facts *directory.Deployment) *BundleDeployment {
 	}
 	out := *d
 	out.Deployment, out.Kept = *facts, true
-	out.Desired, out.claimed = copied(d.Desired), copied(d.claimed)
+	out.Desired, out.claimed = directory.Copies(d.Desired), directory.Copies(d.claimed)
 	return &out
-}
-
-func copied(all []*Object) []*Object {
-	out := make([]*Object, len(all))
-	for i, o := range all {
-		x := *o
-		out[i] = &x
-	}
-	return out
 }
 
 // recorded sets the desired objects from the record of the release, if there is no problem with it.

@@ -302,14 +302,6 @@ func losses(c *directory.Cluster, rec *state.Record) Losses {
 	return out
 }
 
-// spares returns the losses of a release of which everything is kept.
-func spares(c *directory.Cluster, rec *state.Record) (out Losses) {
-	for _, o := range objectsOf(c, rec) {
-		out.Kept = append(out.Kept, KeptObject{o.Ref, KeptByOption})
-	}
-	return out
-}
-
 // keepReason returns the reason why an uninstall leaves an object; empty if it deletes the object.
 func keepReason(o *Object) KeepReason {
 	m, err := object.ReadMeta(o.Raw)

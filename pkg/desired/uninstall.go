@@ -123,7 +123,10 @@ func (u *uninstaller) uninstall(history []*state.Record) *Uninstall {
 		x.Detail = "its newest record is " + rec.Status +
 			", which only agents of some versions find, and the version of the agent is not known"
 	case x.Spared == SparedByOption, x.Spared == SparedAgent:
-		x.RecordsStay, x.Losses = rec.Name.Name != rec.BundleID, spares(u.on, rec)
+		x.RecordsStay = rec.Name.Name != rec.BundleID
+		for _, o := range objectsOf(u.on, rec) {
+			x.Kept = append(x.Kept, KeptObject{o.Ref, KeptByOption})
+		}
 	case x.Spared != "":
 	case rec.ManifestError != nil:
 		x.Problem, x.Detail = directory.RecordUnreadable, rec.ManifestError.Error()

@@ -4,7 +4,6 @@ package directory
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -322,27 +321,6 @@ func RecordsProblem(c *state.Cluster, namespace string) (Problem, string) {
 		return RecordNotCaptured, "its release record is not in the snapshot"
 	}
 	return RecordsFailed, fmt.Sprintf("reading its release record failed (%s)", f.Detail)
-}
-
-// releaseOwnership returns the ownership metadata in the manifest of a record; nil has none.
-func releaseOwnership(r *state.Record) ownership.Metadata {
-	if r == nil {
-		return ownership.Metadata{}
-	}
-	return r.Ownership
-}
-
-// unread returns why the manifest of a record could not be read; empty if it could.
-func unread(rec *state.Record) string {
-	if rec.ManifestError != nil {
-		return rec.ManifestError.Error()
-	}
-	return rec.Damaged
-}
-
-// damaged reports whether the manifest of a record is known to be damaged. One that was not read is not.
-func damaged(rec *state.Record) bool {
-	return rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest)
 }
 
 // addRecordProblems adds the problems of the named revision and of newer ones. latest are the newest records of all

@@ -77,7 +77,10 @@ func newBuilder(in Input, c *state.Cluster, clusters map[string]*v1alpha1.Cluste
 	}
 	slices.SortFunc(b.out.OverBound, func(x, y *state.Record) int { return cmp.Compare(x.String(), y.String()) })
 	b.out.watches, b.out.Notes = b.watches()
-	b.findScopes()
+	released := b.releasedScopes()
+	for agent := range b.state.AgentNamespaces() {
+		b.out.Scopes[agent] = b.scopeOf(agent, released[agent])
+	}
 	return b
 }
 
@@ -112,14 +115,15 @@ func (d *Directory) Settle(carriers map[DisputeKey]Carriers) *Directory {
 // copied returns a copy of which the clusters and deployments can be changed.
 func (d *Directory) copied() *Directory {
 	out := *d
-	out.Clusters, out.Deployments = copies(d.Clusters), copies(d.Deployments)
+	out.Clusters, out.Deployments = Copies(d.Clusters), Copies(d.Deployments)
 	for _, c := range out.Clusters {
 		c.Disputes = slices.Clone(c.Disputes)
 	}
 	return &out
 }
 
-func copies[T any](all []*T) []*T {
+// Copies returns copies of values that can be changed.
+func Copies[T any](all []*T) []*T {
 	out := make([]*T, len(all))
 	for i, x := range all {
 		copied := *x

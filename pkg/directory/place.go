@@ -3,6 +3,7 @@
 package directory
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -150,9 +151,14 @@ func (b *builder) released(d *Deployment, agent string) {
 	rec := history[i]
 	b.ownership(d, rec, agent)
 	d.KeepResources, d.Commit, d.Deployed = rec.KeepResources, rec.Commit, rec.Deployed
-	if detail := unread(rec); detail != "" {
+	detail := rec.Damaged
+	if rec.ManifestError != nil {
+		detail = rec.ManifestError.Error()
+	}
+	if detail != "" {
 		d.Problem, d.Detail = RecordUnreadable, detail
-		if damaged(rec) {
+		// A manifest that was not read is not known to be damaged.
+		if rec.OverBound == "" && !errors.Is(rec.ManifestError, release.ErrNoManifest) {
 			d.RecordProblems = append(d.RecordProblems, RecordProblem{Record: d.Release, Status: "damaged",
 				Detail: detail})
 		}
@@ -193,7 +199,10 @@ func (b *builder) firstProblems(d *Deployment, agent string) {
 // ownership computes the ownership metadata that the agent writes on the deployment's objects. rec is the record of its
 // release; nil if there is none.
 func (b *builder) ownership(d *Deployment, rec *state.Record, agent string) {
-	released := releaseOwnership(rec)
+	var released ownership.Metadata
+	if rec != nil {
+		released = rec.Ownership
+	}
 	d.Agent, d.Scope = agent, b.out.Scopes[agent]
 	d.RecordsTrusted = b.out.TrustsRecords(d.Release.Namespace)
 	id := fleet.SetID(d.Name, d.Scope.Scope)
@@ -214,17 +223,11 @@ func (b *builder) ownership(d *Deployment, rec *state.Record, agent string) {
 	if released.Hash != "" && released.Hash != d.Ownership.Hash {
 		b.outdated[agent] = append(b.outdated[agent], d)
 	}
-	if c := b.byNamespace[d.Namespace]; declaresAnother(c, d) {
+	c := b.byNamespace[d.Namespace]
+	// The scope that a spec declares may make another set than the one in use.
+	if declares(c) && d.Scope.Evidence != "" && fleet.SetID(d.Name, c.Spec.AgentNamespace) != d.Ownership.SetID {
 		b.dispute(c, d)
 	}
-}
-
-// declaresAnother reports whether a Cluster's spec declares a scope that makes another set than the one in use.
-func declaresAnother(c *v1alpha1.Cluster, d *Deployment) bool {
-	if !declares(c) || d.Scope.Evidence == "" {
-		return false
-	}
-	return fleet.SetID(d.Name, c.Spec.AgentNamespace) != d.Ownership.SetID
 }
 
 // dispute adds a deployment to the dispute of its Cluster and agent.
@@ -238,14 +241,6 @@ func (b *builder) dispute(c *v1alpha1.Cluster, d *Deployment) {
 	x := b.out.Disputes[i]
 	x.Mixed = x.Mixed || d.Scope.Scope != x.Used.Scope
 	x.Deployments = append(x.Deployments, d.ID())
-}
-
-// findScopes sets the scope of each agent of which the cluster shows a trace.
-func (b *builder) findScopes() {
-	released := b.releasedScopes()
-	for agent := range b.state.AgentNamespaces() {
-		b.out.Scopes[agent] = b.scopeOf(agent, released[agent])
-	}
 }
 
 // scopeOf returns the scope of an agent by the strongest evidence.
@@ -278,7 +273,7 @@ func (b *builder) releasedScopes() map[string][]string {
 		if c := b.byNamespace[b.out.watches[rec.AgentNamespace]]; declares(c) {
 			candidates = append(candidates, c.Spec.AgentNamespace)
 		}
-		scope, ok := fleet.ScopeOfSet(releaseOwnership(rec).SetID, rec.BundleID, candidates...)
+		scope, ok := fleet.ScopeOfSet(rec.Ownership.SetID, rec.BundleID, candidates...)
 		if ok && !slices.Contains(out[rec.AgentNamespace], scope) {
 			out[rec.AgentNamespace] = append(out[rec.AgentNamespace], scope)
 		}
@@ -375,7 +370,7 @@ func (b *builder) releaseAlone(history []*state.Record, last *state.Record) *Dep
 // leftoverSet returns the set of a leftover release.
 func (b *builder) leftoverSet(rec *state.Record) *Deployment {
 	id := fleet.SetID(rec.BundleID, b.out.Scopes[rec.AgentNamespace].Scope)
-	if released := releaseOwnership(rec); released.SetID != "" {
+	if released := rec.Ownership; released.SetID != "" {
 		id = released.SetID
 	}
 	d := &Deployment{Name: rec.BundleID, Release: rec.Name, Problem: NoReleaseRecord,

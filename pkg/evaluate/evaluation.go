@@ -63,14 +63,7 @@ func (e *Evaluator) Evaluate(observed Observed) *Evaluation {
 		isConfirmed := func(o *desired.Object) bool { return x.confirms(o, evidence) }
 		x.gaps = append(x.gaps, x.listGaps(e.kinds[gvk], isConfirmed, l, observed.Searched)...)
 	}
-	for _, d := range e.scope {
-		for _, o := range d.Desired {
-			if c := x.cell(o); c.State == "" {
-				*c = Absent(o, observed.Lists[o.GroupVersionKind()])
-			}
-			x.agree(d, x.cell(o), 1)
-		}
-	}
+	x.complete(observed)
 	x.addAutoscalers(observed)
 	x.autoscalersListed = observed.autoscalersListed()
 	for _, u := range observed.undesired() {
@@ -125,14 +118,7 @@ func (e *Evaluator) Resume(before *Evaluation, changed map[object.DeploymentID]b
 			}
 		}
 	}
-	for _, d := range e.scope {
-		for _, o := range d.Desired {
-			if c := x.cell(o); c.State == "" {
-				*c = Absent(o, observed.Lists[o.GroupVersionKind()])
-			}
-			x.agree(d, x.cell(o), 1)
-		}
-	}
+	x.complete(observed)
 	for _, d := range e.scope {
 		if was.cluster.Deployment(d.ID()) != d || x.contradicted(d) != contradicted[d.ID()] {
 			delete(x.current, d.ID())
@@ -153,6 +139,18 @@ func (e *Evaluator) Resume(before *Evaluation, changed map[object.DeploymentID]b
 		}
 	}
 	return &x
+}
+
+// complete observes the desired objects that were not observed, and counts those that agree with their agent.
+func (x *Evaluation) complete(observed Observed) {
+	for _, d := range x.scope {
+		for _, o := range d.Desired {
+			if c := x.cell(o); c.State == "" {
+				*c = Absent(o, observed.Lists[o.GroupVersionKind()])
+			}
+			x.agree(d, x.cell(o), 1)
+		}
+	}
 }
 
 func (x *Evaluation) addAutoscalers(observed Observed) {

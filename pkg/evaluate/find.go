@@ -175,14 +175,6 @@ func isMadeBy(in *directory.Directory, bundle string, parent Target) bool {
 	return made
 }
 
-func namesOf(targets []Target) []string {
-	var out []string
-	for _, t := range targets {
-		out = append(out, t.String())
-	}
-	return out
-}
-
 // eachNamed calls add for each GitRepo, HelmOp, Bundle and Cluster that was read, or that a bundle deployment names.
 func eachNamed(in *directory.Directory, add func(kind, namespace, name string)) {
 	for _, k := range state.Kinds {

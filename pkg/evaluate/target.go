@@ -52,6 +52,14 @@ func (t Target) String() string {
 	return t.Kind + "/" + t.Name
 }
 
+func namesOf(targets []Target) []string {
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.String())
+	}
+	return out
+}
+
 func (t Target) is(kind string) bool { return t.Kind == strings.ToLower(kind) }
 
 // Names reports whether the target is the bundle deployment, or one of its parents.

@@ -47,7 +47,9 @@ func (e *evaluation) kstatusFlags() {
 	if e.decided == (Condition{}) {
 		e.decided = e.origin()
 	}
-	e.addMessage(withoutRepeats(e.computed.message))
+	// Some controllers repeat one sentence for each child.
+	const separator = "; "
+	e.addMessage(strings.Join(distinct(strings.Split(e.computed.message, separator)), separator))
 }
 
 // origin returns the condition of the object from which kstatus derived its
@@ -60,13 +62,6 @@ func (e *evaluation) origin() Condition {
 		}
 	}
 	return Condition{}
-}
-
-// withoutRepeats removes the repeated parts of a message that is a list: some
-// controllers repeat one sentence for each child.
-func withoutRepeats(message string) string {
-	const separator = "; "
-	return strings.Join(distinct(strings.Split(message, separator)), separator)
 }
 
 // compute returns the result of kstatus for an object. Its Pod rule asserts types
@@ -223,14 +218,6 @@ func (e *evaluation) progress(c condition) {
 	e.addMessage(c.message)
 	if e.decided == (Condition{}) {
 		e.decided = c.Condition
-	}
-}
-
-// finishProgress records that no work is in progress, and removes the condition for it.
-func (e *evaluation) finishProgress() {
-	e.transitioning = false
-	if !e.decidedByError {
-		e.decided = Condition{}
 	}
 }
 

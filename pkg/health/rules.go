@@ -156,7 +156,10 @@ func (e *evaluation) phase() {
 	phase := textAt(e.obj, "status", "phase")
 	if state, final := phaseIsFinal[phase]; final {
 		e.state = state
-		e.finishProgress()
+		e.transitioning = false
+		if !e.decidedByError {
+			e.decided = Condition{}
+		}
 		return
 	}
 	if e.state == "" {

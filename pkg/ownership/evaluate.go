@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package ownership finds the owner of an object from the ownership metadata of the object, the ownership metadata that
+// bundles desire, and Facts about the cluster. Classify compares metadata, Evaluate finds owners, Result.Decide applies
+// a policy, Owner.Lost finds the metadata that an update removes, and Choose selects one of several bundles that desire
+// an object. The package is pure.
+//
+// Fleet's agent reads only the hash label. Helm reads only its own label and annotations.
 package ownership
 
 import (
@@ -218,4 +224,142 @@ type Conflict struct {
 	Owner
 	// AllowedBy is the policy that does not protect the owner; "" if all policies do.
 	AllowedBy Policy
+}
+
+// sameSet are the comparisons of a set: by the hash, which Fleet compares, and then by the id.
+var sameSet = []func(Metadata, Bundle) bool{
+	func(m Metadata, b Bundle) bool { return m.Hash == b.Desired.Hash },
+	func(m Metadata, b Bundle) bool { return m.SetID == b.Desired.SetID },
+}
+
+// Choose returns the index of the bundle that owns an object, or should own it, of several bundles that desire it. The
+// bundles are ordered by release; of a release the newest revision is first. have is the metadata of the object, and
+// before is the metadata that an update replaces. ok is false if the metadata does not identify one bundle.
+//
+// Set ids are not secret: a user who may write release records in one namespace can state the set of a release in
+// another namespace. If several releases have the set of the object, Choose returns only the one that the Helm
+// annotations name.
+func Choose(bundles []Bundle, have, before Metadata) (index int, ok bool) {
+	release, ok := bundles[0].Release, true
+	if slices.ContainsFunc(bundles, func(b Bundle) bool { return b.Release != release }) {
+		release, ok = chooseRelease(bundles, have, before)
+	}
+	if !ok {
+		return 0, false
+	}
+	// Choose the revision with the set of the object. The metadata must not change from the deployed revision to a
+	// pending one, because the upgrade may fail.
+	for _, m := range []Metadata{have, before} {
+		for _, same := range sameSet {
+			if i := slices.IndexFunc(bundles, func(b Bundle) bool {
+				return b.Release == release && same(m, b)
+			}); i >= 0 {
+				return i, true
+			}
+		}
+	}
+	return slices.IndexFunc(bundles, func(b Bundle) bool { return b.Release == release }), true
+}
+
+func chooseRelease(bundles []Bundle, have, before Metadata) (release string, ok bool) {
+	is, was := named(bundles, have), named(bundles, before)
+	if sets := releasesOf(bundles, have); len(sets) > 0 {
+		if is != "" {
+			return is, true // also if another bundle has the set: Evaluate finds that one
+		}
+		return only(sets, was)
+	}
+	// Fleet compares the hash, so the hash that the update removes is next.
+	if sets := releasesOf(bundles, Metadata{Hash: before.Hash}); len(sets) > 0 {
+		if was != "" {
+			return was, slices.Contains(sets, was)
+		}
+		return only(sets, is)
+	}
+	if is != "" {
+		return is, true
+	}
+	if sets := releasesOf(bundles, before); len(sets) > 0 && was == "" {
+		return only(sets, "")
+	}
+	return was, was != ""
+}
+
+// only returns the named release if it is in the list, and otherwise the first; ok is false if there are others.
+func only(releases []string, named string) (release string, ok bool) {
+	if slices.Contains(releases, named) {
+		return named, true
+	}
+	return releases[0], len(releases) == 1
+}
+
+// named returns the release that the Helm annotations name; "" if none of the bundles has it.
+func named(bundles []Bundle, m Metadata) string {
+	if slices.ContainsFunc(bundles, func(b Bundle) bool { return b.Release == m.Release() }) {
+		return m.Release()
+	}
+	return ""
+}
+
+// releasesOf returns the releases with the set that the metadata names, by the hash or else by the id.
+func releasesOf(bundles []Bundle, m Metadata) []string {
+	for _, same := range sameSet {
+		var out []string
+		for _, b := range bundles {
+			if same(m, b) {
+				out = append(out, b.Release)
+			}
+		}
+		if len(out) > 0 {
+			return slices.Compact(out)
+		}
+	}
+	return nil
+}
+
+// Class is the result of a comparison of an object's ownership metadata with the desired metadata. The values other
+// than Owned are reasons of the state Unowned in the report.
+type Class string
+
+// The classes.
+const (
+	// Owned: the hash is the desired one.
+	Owned Class = ""
+	// Unmarked: no hash, no id, and no Helm release.
+	Unmarked Class = "Unmarked"
+	// HelmOnly: the Helm annotations name the bundle's release, and neither id nor hash is set. The option
+	// helm.takeOwnership has this effect.
+	HelmOnly Class = "HelmOnly"
+	// HashStripped: the id is the desired one, and no hash is set.
+	HashStripped Class = "HashStripped"
+	// ForeignOwner: the hash or the id of another set, or the Helm annotations of another release.
+	ForeignOwner Class = "ForeignOwner"
+	// Inconsistent: the id is the desired one, and the hash is of another set.
+	Inconsistent Class = "Inconsistent"
+)
+
+// Classify compares the ownership metadata of an object with the desired metadata. idMismatch is true if an owned
+// object has another id, or none. Fleet ignores that.
+func Classify(have, desired Metadata) (class Class, idMismatch bool) {
+	switch {
+	case have.Hash == desired.Hash:
+		return Owned, have.SetID != desired.SetID
+	case have.SetID == desired.SetID && have.Hash == "":
+		return HashStripped, false
+	case have.SetID == desired.SetID:
+		return Inconsistent, false
+	case have.Hash != "" || have.SetID != "":
+		return ForeignOwner, false
+	case have.ReleaseName == "" && have.ReleaseNamespace == "":
+		return Unmarked, false // managed-by names no owner: charts write it too
+	case have.Release() == desired.Release():
+		return HelmOnly, false
+	}
+	return ForeignOwner, false
+}
+
+// foreignProgram reports whether a set is of Fleet itself, or of another program that uses the same label, as Rancher
+// and K3s do. Such a set has no release record, so it is not known whether the set still exists.
+func foreignProgram(setID string) bool {
+	return setID != "" && (fleet.IsFleetsOwnSet(setID) || !fleet.IsBundleSet(setID))
 }

@@ -160,11 +160,8 @@ func ValuesRefs(o *v1alpha1.Options) []ValuesRef {
 			return
 		}
 		r := ValuesRef{Kind: kind, Namespace: k.Namespace, Name: k.Name, Key: cmp.Or(k.Key, "values.yaml")}
-		copied := slices.ContainsFunc(o.DownstreamResources, func(d v1alpha1.DownstreamResource) bool {
-			return d.Name == k.Name && strings.EqualFold(d.Kind, kind)
-		})
-		if r.Namespace == "" || copied {
-			r.Namespace = releaseNamespace(o)
+		if r.Namespace == "" || o.Copies(kind, k.Name) {
+			r.Namespace = o.ReleaseNamespace()
 		}
 		refs = append(refs, r)
 	}
@@ -279,7 +276,7 @@ func (in Input) open(pass int) (*bundle, error) {
 	}
 	b := &bundle{in: in, pass: pass, resources: resources, style: detectStyle(resources, &in.Options), result: &Result{
 		ReleaseName:      releaseName(in.Name, &in.Options),
-		ReleaseNamespace: releaseNamespace(&in.Options),
+		ReleaseNamespace: in.Options.ReleaseNamespace(),
 		Gaps:             slices.Clone(in.Gaps),
 		Notes:            slices.Clone(in.Notes),
 	}}
@@ -325,17 +322,11 @@ func releaseName(bundleDeployment string, o *v1alpha1.Options) string {
 	return cmp.Or(o.Helm.ReleaseName, fleet.HelmReleaseName(bundleDeployment))
 }
 
-// releaseNamespace returns the namespace of the release, which is also the namespace of namespaced objects that state
-// none. Source: docs/fleet-behavior.md, 1.4.
-func releaseNamespace(o *v1alpha1.Options) string {
-	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, fleet.DefaultNamespace)
-}
-
 // Release returns the release that the rollout installs or upgrades.
 func (in *Input) Release() (namespace, name string) {
 	o := in.Options
 	o.Helm = cmp.Or(o.Helm, &v1alpha1.HelmOptions{})
-	return releaseNamespace(&o), releaseName(in.Name, &o)
+	return o.ReleaseNamespace(), releaseName(in.Name, &o)
 }
 
 const (
@@ -356,7 +347,8 @@ func (s style) plain() bool { return s == style{} }
 // detectStyle searches for the chart and the kustomization of the options. Source: docs/fleet-behavior.md, 2.6.
 func detectStyle(resources []resource, o *v1alpha1.Options) style {
 	local := below(cmp.Or(o.Helm.Chart, o.Helm.Repo), chartFile)
-	embedded := embeddedChartDir(o.Helm)
+	// Fleet stores a downloaded chart in this directory.
+	embedded := fmt.Sprintf(".chart/%x", sha256.Sum256([]byte(o.Helm.Chart+":"+o.Helm.Repo+":"+o.Helm.Version)))
 	kustomization := below(o.Kustomize.Dir, kustomizationFile)
 	var s style
 	for _, r := range resources {
@@ -369,12 +361,6 @@ func detectStyle(resources []resource, o *v1alpha1.Options) style {
 		}
 	}
 	return s
-}
-
-// embeddedChartDir is the directory among the contents in which Fleet stores a downloaded chart. Source:
-// docs/fleet-behavior.md, 2.6.
-func embeddedChartDir(helm *v1alpha1.HelmOptions) string {
-	return fmt.Sprintf(".chart/%x", sha256.Sum256([]byte(helm.Chart+":"+helm.Repo+":"+helm.Version)))
 }
 
 func below(dir, file string) string { return strings.TrimPrefix(path.Join(dir, file), "/") }

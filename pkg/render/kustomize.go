@@ -183,7 +183,8 @@ func (w *kustomizations) walk(dir string) {
 // entry visits an entry of the kustomization file in dir.
 func (w *kustomizations) entry(dir, file, entry string) {
 	target := path.Join(dir, entry)
-	if isRemote(entry) {
+	// kustomize accepts fewer addresses: an unnecessary gap is better than a clone.
+	if strings.ContainsAny(entry, ":@?") || strings.HasPrefix(strings.ToLower(entry), "github.com") {
 		w.remote = append(w.remote, entry)
 	} else if w.fs.IsDir(target) {
 		w.walk(target)
@@ -229,11 +230,6 @@ func (w *kustomizations) addresses(v any, inLoaded bool) {
 func isAddress(s string) bool {
 	s = strings.ToLower(s)
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
-}
-
-// isRemote accepts more addresses than kustomize: an unnecessary gap is better than a clone.
-func isRemote(entry string) bool {
-	return strings.ContainsAny(entry, ":@?") || strings.HasPrefix(strings.ToLower(entry), "github.com")
 }
 
 var quoted = regexp.MustCompile("'[^']*'|\"[^\"]*\"|`[^`]*`|“[^”]*”")

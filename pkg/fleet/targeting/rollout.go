@@ -41,10 +41,6 @@ type rolloutRules struct {
 	displayName, ungrouped, threshold bool
 }
 
-func rolloutRulesOf(v fleet.Version) rolloutRules {
-	return rolloutRules{displayName: rulesOf(v).displayName, ungrouped: !v.Before(13, 0), threshold: !v.Before(15, 0)}
-}
-
 // defaultThreshold is the number of clusters from which partitions are made.
 const defaultThreshold = 200
 
@@ -65,7 +61,7 @@ func (b *Bundle) Rollout() (out Rollout, known bool, err error) {
 	slices.SortStableFunc(clusters, func(x, y *Cluster) int { return cmp.Compare(x.Name, y.Name) })
 	candidates := []rolloutRules{{true, true, true}, {}}
 	if v, ok := fleet.ParseVersion(b.fleet.version); ok {
-		candidates = []rolloutRules{rolloutRulesOf(v)}
+		candidates = []rolloutRules{{rulesOf(v).displayName, !v.Before(13, 0), !v.Before(15, 0)}}
 	}
 	for i, rules := range candidates {
 		x, err := b.rollout(clusters, rules)

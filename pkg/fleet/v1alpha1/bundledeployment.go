@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,6 +104,13 @@ type OverwrittenResource struct {
 	Kind      string `json:"kind,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
+}
+
+// Copies reports whether Fleet itself copies a ConfigMap or Secret to the cluster before it deploys.
+func (o *Options) Copies(kind, name string) bool {
+	return slices.ContainsFunc(o.DownstreamResources, func(d DownstreamResource) bool {
+		return d.Name == name && strings.EqualFold(d.Kind, kind)
+	})
 }
 
 // ReleaseNamespace returns the namespace of the release. Source: docs/fleet-behavior.md, 1.4.
