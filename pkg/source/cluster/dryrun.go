@@ -125,9 +125,6 @@ func (c *Cluster) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (sour
 	return k, nil
 }
 
-// acceptMeta requests the metadata of one object.
-const acceptMeta = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-
 // Writer reads and writes single objects.
 type Writer struct {
 	*Cluster

@@ -23,6 +23,8 @@ import (
 const (
 	acceptAll      = "application/json"
 	acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	// acceptMeta requests the metadata of one object.
+	acceptMeta = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	// maxRestarts is how often one list is restarted after its resource version expired or the connection broke.
 	maxRestarts = 5
 	// maxRepeated is how many consecutive pages of one list may have no new object.
