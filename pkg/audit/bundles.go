@@ -140,15 +140,15 @@ func (r *Reading) bundlesOfFiles() ([]collect.Bundle, error) {
 // cluster, or one that does not exist yet if only one cluster is read.
 func (r *Reading) ofFiles(name string) ([]*directory.Deployment, error) {
 	var found []*directory.Deployment
-	on := map[object.ClusterID]bool{}
+	selected := map[object.ClusterID]bool{}
 	for _, d := range r.Directory.Deployments {
 		if d.Name != name || !d.Placed {
 			continue
 		}
-		if on[d.ClusterID] {
+		if selected[d.ClusterID] {
 			return nil, fmt.Errorf("bundle %s: several bundle deployments on this cluster have that name", name)
 		}
-		found, on[d.ClusterID] = append(found, d), true
+		found, selected[d.ClusterID] = append(found, d), true
 	}
 	switch clusters := r.Directory.Clusters; {
 	case len(found) > 0:

@@ -60,14 +60,14 @@ func (c ReadCluster) server(o Options) collect.Server {
 
 // unidentified returns a gap if it is not known which of Fleet's clusters a cluster is, or if it is another one than
 // its name says.
-func (c ReadCluster) unidentified(f *state.Fleet, on *directory.Cluster) []source.Gap {
+func (c ReadCluster) unidentified(f *state.Fleet, cluster *directory.Cluster) []source.Gap {
 	if c.Name == "" || len(f.Clusters) == 0 {
 		return nil
 	}
 	gap := source.Gap{Cluster: c.Name, What: "identifying the cluster", Reason: "NotIdentified",
 		Detail: "no agent on it shows for which of Fleet's Clusters it deploys",
 		Effect: "its bundles are known by their releases alone"}
-	found := on.FleetClusters()
+	found := cluster.FleetClusters()
 	if len(found) == 0 {
 		return []source.Gap{gap}
 	}

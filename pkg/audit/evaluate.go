@@ -20,11 +20,11 @@ import (
 // not desired. Helm stores the record of a new revision before it changes objects. If the newest revision is still the
 // one of the desired objects, no upgrade explains the result. Neither does a revision that Fleet's agent did not make:
 // that one is over. A snapshot without a manifest may lack records.
-func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster, x *evaluate.Evaluation) error {
+func (c ReadCluster) confirmReleases(ctx context.Context, cluster *directory.Cluster, x *evaluate.Evaluation) error {
 	if c.Reader.Description.Partial() {
 		return nil
 	}
-	newest := on.State.Latest
+	newest := cluster.State.Latest
 	rollouts := map[object.DeploymentID]evaluate.Rollout{}
 	asked := map[object.DeploymentID][]settle.Question{}
 	var all []settle.Question
@@ -41,7 +41,7 @@ func (c ReadCluster) confirmReleases(ctx context.Context, on *directory.Cluster,
 		if rec.Damaged != "" {
 			status = ""
 		}
-		asked[d.ID()] = settle.Newest(on.ID, rec.Name, status)
+		asked[d.ID()] = settle.Newest(cluster.ID, rec.Name, status)
 		all = append(all, asked[d.ID()]...)
 	}
 	if c.Reader.Description.Origin == source.OriginCluster {

@@ -87,11 +87,11 @@ func Place(in *directory.Directory, l *render.Local, d *directory.Deployment, ke
 }
 
 // othersOf returns the other clusters that targets select, by the targets of the fleet.yaml that apply to them.
-func othersOf(l *render.Local, b *targeting.Bundle, on *v1alpha1.Cluster, keyed bool) []render.Others {
+func othersOf(l *render.Local, b *targeting.Bundle, cluster *v1alpha1.Cluster, keyed bool) []render.Others {
 	clusters, applied := map[string][]*v1alpha1.Cluster{}, map[string][]int{}
 	for r := range b.Results() {
 		selected := r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked
-		if !selected || r.OptionsUnknown || r.Cluster.Cluster == on {
+		if !selected || r.OptionsUnknown || r.Cluster.Cluster == cluster {
 			continue
 		}
 		indexes := appliedTargets(l, r)
@@ -145,12 +145,12 @@ func (p *Placement) Workspace(d *directory.Deployment) string {
 
 // appliedTargets returns the indexes of the targets of the fleet.yaml whose options apply to a cluster.
 func appliedTargets(l *render.Local, result targeting.Result) []int {
-	of := result.Customizations
-	if len(of) == 0 && result.Target != nil {
-		of = []*targeting.Target{result.Target}
+	targets := result.Customizations
+	if len(targets) == 0 && result.Target != nil {
+		targets = []*targeting.Target{result.Target}
 	}
 	var out []int
-	for _, t := range of {
+	for _, t := range targets {
 		if t.Index < len(l.Targets) {
 			out = append(out, t.Index)
 		}
@@ -159,17 +159,17 @@ func appliedTargets(l *render.Local, result targeting.Result) []int {
 }
 
 // otherClusters notes the options of the cluster, and the other clusters that the bundle targets with theirs.
-func (p *Placement) otherClusters(l *render.Local, b *targeting.Bundle, on targeting.Result) {
-	if on.OptionsUnknown {
+func (p *Placement) otherClusters(l *render.Local, b *targeting.Bundle, target targeting.Result) {
+	if target.OptionsUnknown {
 		p.Gaps = append(p.Gaps,
 			"which targetCustomizations apply depends on the version of Fleet's controller, which is not known")
 	}
 	if !l.ClusterDependent() {
 		return
 	}
-	for _, t := range b.Ineffective(on) {
+	for _, t := range b.Ineffective(target) {
 		if t.DoNotDeploy {
-			p.Notes = append(p.Notes, "cluster "+on.Cluster.Key()+": "+targeting.WithoutEffect(t))
+			p.Notes = append(p.Notes, "cluster "+target.Cluster.Key()+": "+targeting.WithoutEffect(t))
 		}
 	}
 	described := func(r targeting.Result) string {
@@ -184,7 +184,7 @@ func (p *Placement) otherClusters(l *render.Local, b *targeting.Bundle, on targe
 	}
 	var others []string
 	for r := range b.Results() {
-		if r.Cluster.Key() == on.Cluster.Key() {
+		if r.Cluster.Key() == target.Cluster.Key() {
 			continue
 		}
 		switch r.Outcome {
@@ -196,7 +196,7 @@ func (p *Placement) otherClusters(l *render.Local, b *targeting.Bundle, on targe
 			}
 		}
 	}
-	note := "it is evaluated for cluster " + described(on)
+	note := "it is evaluated for cluster " + described(target)
 	if len(others) > 0 {
 		note += "; other clusters, which are not evaluated: " + someOf(others)
 	}

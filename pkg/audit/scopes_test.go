@@ -118,7 +118,7 @@ func scopesOf(a *audit.Audit) []evaluate.Scope {
 	var out []evaluate.Scope
 	namespaces := map[string]bool{}
 	for _, kind := range state.Kinds {
-		for _, o := range kind.Of(a.Desired.Fleet) {
+		for _, o := range kind.List(a.Desired.Fleet) {
 			if ns := o.GetNamespace(); !namespaces[ns] {
 				namespaces[ns] = true
 				out = append(out, evaluate.Scope{Namespace: ns})

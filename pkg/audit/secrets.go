@@ -80,10 +80,10 @@ func (a *Audit) searchSecrets(ctx context.Context, quotes *secret.Quotes) ([]sou
 }
 
 // valuesSecrets are the Secrets ("namespace/name") that valuesFrom of the bundles on a cluster names.
-func valuesSecrets(all []*desired.BundleDeployment, on object.ClusterID) map[string]bool {
+func valuesSecrets(all []*desired.BundleDeployment, cluster object.ClusterID) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range all {
-		if d.IsOn(on) {
+		if d.IsOn(cluster) {
 			for _, ref := range d.ValuesSecrets() {
 				out[ref.Namespace+"/"+ref.Name] = true
 			}

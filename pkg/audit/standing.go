@@ -183,9 +183,9 @@ func (s *Standing) Change(ctx context.Context, kind schema.GroupVersionKind, key
 // restore restores the manifests of the objects with a name, and drops others. It returns false if a record does not
 // have them any more.
 func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
-	on := s.reading.Desired.On(s.reading.Desired.Clusters[0].ID)
-	for _, o := range on.Of(key) {
-		d := on.Deployment(o.Deployment)
+	cluster := s.reading.Desired.On(s.reading.Desired.Clusters[0].ID)
+	for _, o := range cluster.Of(key) {
+		d := cluster.Deployment(o.Deployment)
 		if o.Raw != nil || d.Problem != "" {
 			continue
 		}
@@ -193,7 +193,7 @@ func (s *Standing) restore(ctx context.Context, key object.Key) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if rec == nil || !d.Restore(rec, on.State.Namespaced) {
+		if rec == nil || !d.Restore(rec, cluster.State.Namespaced) {
 			return false, nil
 		}
 		if len(s.restored) >= maxRestored {

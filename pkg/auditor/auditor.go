@@ -28,8 +28,8 @@ type Result struct {
 	Err   error
 	// At is the time of the evaluation, Took how long it took. Since is the time of the first change that it includes;
 	// zero without a change.
-	At, Since time.Time
-	Took      time.Duration
+	Evaluated, Since time.Time
+	Took             time.Duration
 	// Everything is true if everything was evaluated, and not only what changed.
 	Everything bool
 	// Waiting are the changed objects that are not in the result yet. Watches are open, Restarts of them ended.
@@ -76,12 +76,12 @@ func (a *Auditor) Stuck() error { return a.progress.stuck(a.options.Now()) }
 
 // CurrentAt returns the time until which the state that was published last has all changes. ok is false before the
 // first state. A state in which objects are Unknown, because they could not be read, is current too.
-func (a *Auditor) CurrentAt() (at time.Time, ok bool) {
-	at, ok = a.progress.current(a.options.Now())
+func (a *Auditor) CurrentAt() (when time.Time, ok bool) {
+	when, ok = a.progress.current(a.options.Now())
 	if !ok {
-		return at, false
+		return when, false
 	}
-	return earliest(earliest(at, a.inbox.lacks()), a.source.CurrentAt()), true
+	return earliest(earliest(when, a.inbox.lacks()), a.source.CurrentAt()), true
 }
 
 // New makes an Auditor. It makes no request.
@@ -148,7 +148,7 @@ func (a *Auditor) publish(ctx context.Context, r Result, took time.Duration) {
 	if !r.Nothing() {
 		failure = r.Err
 	}
-	a.progress.publish(r.At, failure)
+	a.progress.publish(r.Evaluated, failure)
 	a.options.Publish(ctx, r)
 	if r.Everything && r.Audit != nil {
 		// The first finding of a later evaluation would wait for this. That evaluation reports what cannot be read.
@@ -202,7 +202,7 @@ func (a *Auditor) next() time.Time { return earliest(a.look, a.rediscover) }
 // evaluate evaluates what changed.
 func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 	now := a.options.Now()
-	out := Result{At: now, Since: b.since}
+	out := Result{Evaluated: now, Since: b.since}
 	due := !a.rediscover.IsZero() && !a.rediscover.After(now)
 	if b.kinds || due {
 		a.source.ForgetKinds()
@@ -236,8 +236,8 @@ func (a *Auditor) evaluate(ctx context.Context, b batch) Result {
 		return out
 	}
 	_, a.look = a.standing.Due(now)
-	for _, at := range []time.Time{certain, out.Audit.Due(), now.Add(a.period())} {
-		a.look = earliest(a.look, at)
+	for _, when := range []time.Time{certain, out.Audit.Due(), now.Add(a.period())} {
+		a.look = earliest(a.look, when)
 	}
 	return out
 }

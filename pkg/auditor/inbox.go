@@ -182,7 +182,7 @@ func (p *progress) publish(began time.Time, err error) {
 
 // current returns the time until which the published state has all changes that were taken until now. ok is false
 // before the first state.
-func (p *progress) current(now time.Time) (at time.Time, ok bool) {
+func (p *progress) current(now time.Time) (when time.Time, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return earliest(now, p.lacks), p.published

@@ -195,10 +195,10 @@ func (s *Server) publish(_ context.Context, r Result) {
 		m.WatchRestarted()
 	}
 	m.SetQueueLength(r.Waiting)
-	v := &view.View{At: r.At}
+	v := &view.View{Evaluated: r.Evaluated}
 	switch {
 	case r.Audit != nil:
-		v = view.New(r.Audit, r.At)
+		v = view.New(r.Audit, r.Evaluated)
 	case !r.Nothing():
 		s.options.Log.Error(r.Err, "nothing could be evaluated")
 		if !s.outdated { // otherwise the metrics show Unknown
@@ -209,7 +209,7 @@ func (s *Server) publish(_ context.Context, r Result) {
 	s.follower.Confirm(r.Since.Add(-unnoticed))
 	s.newest, s.outdated = v, false
 	s.show(v)
-	m.Evaluated(r.At, r.Took)
+	m.Evaluated(r.Evaluated, r.Took)
 	m.SetSynced(true)
 	if !r.Since.IsZero() {
 		m.ChangeShown(time.Since(r.Since))
@@ -228,8 +228,8 @@ func (s *Server) show(v *view.View) {
 
 // age returns for how long the newest state may lack changes.
 func (s *Server) age() (age time.Duration, known bool) {
-	at, known := s.currentAt()
-	return max(0, time.Since(at)).Truncate(time.Millisecond), known
+	when, known := s.currentAt()
+	return max(0, time.Since(when)).Truncate(time.Millisecond), known
 }
 
 // expire publishes Unknown instead of a state that may lack changes for too long: an evaluation may wait for the API
@@ -237,14 +237,14 @@ func (s *Server) age() (age time.Duration, known bool) {
 func (s *Server) expire(context.Context) {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
-	at, known := s.currentAt()
-	tooOld := known && time.Since(at) > maxAge
+	when, known := s.currentAt()
+	tooOld := known && time.Since(when) > maxAge
 	if s.newest == nil || s.outdated || !tooOld {
 		return
 	}
-	s.options.Log.Info("The state is Unknown: it may lack changes", "since", at)
+	s.options.Log.Info("The state is Unknown: it may lack changes", "since", when)
 	s.outdated = true
-	s.show(s.newest.Outdated(time.Now(), at))
+	s.show(s.newest.Outdated(time.Now(), when))
 	s.options.Metrics.SetSynced(false)
 }
 
@@ -256,6 +256,6 @@ func (s *Server) update(sink Sink, step *view.Step) {
 		sink.Update(step)
 	}
 	if keeps && !leads {
-		backlog.Discard(step.After.At.Add(-maxBacklog))
+		backlog.Discard(step.After.Evaluated.Add(-maxBacklog))
 	}
 }

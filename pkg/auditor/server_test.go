@@ -110,16 +110,16 @@ func TestProbes(t *testing.T) {
 		!strings.Contains(text, errNotSynced.Error()) || probe("/livez") != http.StatusOK {
 		t.Errorf("at the start, it is ready with status %d: %s", status, text)
 	}
-	s.publish(t.Context(), Result{At: time.Now(), Err: errors.New("the server is not reached")})
+	s.publish(t.Context(), Result{Evaluated: time.Now(), Err: errors.New("the server is not reached")})
 	if status := probe("/readyz"); status != http.StatusInternalServerError {
 		t.Errorf("without a state, it is ready with status %d", status)
 	}
-	s.publish(t.Context(), Result{At: time.Now(), Err: collect.ErrNoFleet})
+	s.publish(t.Context(), Result{Evaluated: time.Now(), Err: collect.ErrNoFleet})
 	if status := probe("/readyz"); status != http.StatusOK {
 		t.Errorf("with a state, it is ready with status %d", status)
 	}
 	// An interruption later is no reason to send nobody to the metrics, which show it.
-	s.publish(t.Context(), Result{At: time.Now(), Err: errors.New("the server is not reached")})
+	s.publish(t.Context(), Result{Evaluated: time.Now(), Err: errors.New("the server is not reached")})
 	if _, text := page(t, s, transport.MetricsEndpoint, "/metrics"); probe("/readyz") != http.StatusOK ||
 		!strings.Contains(text, "\nfleetdoctor_auditor_synced 0\n") {
 		t.Errorf("after a failure, the metrics are\n%s", text)
@@ -156,7 +156,7 @@ func TestLeader(t *testing.T) {
 	endTwo := elect(two)
 	at := time.Now()
 	for _, s := range []*Server{one, two} {
-		s.publish(t.Context(), Result{At: at, Err: collect.ErrNoFleet})
+		s.publish(t.Context(), Result{Evaluated: at, Err: collect.ErrNoFleet})
 	}
 	for name, x := range map[string]struct {
 		sink    *sink
@@ -247,7 +247,7 @@ func TestOutdated(t *testing.T) {
 		"fleetdoctor_auditor_synced 1")
 	age = maxAge + time.Second
 	s.expire(t.Context())
-	s.publish(t.Context(), Result{At: time.Now(), Err: errors.New("the server is not reached")})
+	s.publish(t.Context(), Result{Evaluated: time.Now(), Err: errors.New("the server is not reached")})
 	shows("a state that is too old", state, `reason="ReadFailed"`, `state="Unknown"} 1`,
 		"fleetdoctor_auditor_state_age_seconds 301", "fleetdoctor_auditor_synced 0",
 		"fleetdoctor_auditor_gaps{optional=\"false\"} 1")
@@ -255,6 +255,6 @@ func TestOutdated(t *testing.T) {
 		t.Errorf("a state that is too old has Ready objects:\n%s", text)
 	}
 	age = 0
-	s.publish(t.Context(), Result{At: time.Now(), Err: collect.ErrNoFleet})
+	s.publish(t.Context(), Result{Evaluated: time.Now(), Err: collect.ErrNoFleet})
 	shows("the next result", "fleetdoctor_auditor_synced 1", "fleetdoctor_auditor_gaps{optional=\"false\"} 0")
 }

@@ -87,8 +87,8 @@ const (
 type Step struct {
 	Kind StepKind
 	// Of is the bundle deployment that the step is about; nil if it is about another object.
-	Of     *directory.Deployment
-	Object object.Ref
+	Deployment *directory.Deployment
+	Object     object.Ref
 	// Cluster is "namespace/name"; empty for an object that belongs to no cluster.
 	Cluster string
 	// Message is a sentence about it. It has no name of an object that differs between clusters. Said is the error that
@@ -119,16 +119,16 @@ type Step struct {
 
 // Name is the name of what a step is about, for people: that of the bundle for a bundle deployment.
 func (s *Step) Name() string {
-	if s.Of != nil {
-		return bundleName(s.Of)
+	if s.Deployment != nil {
+		return bundleName(s.Deployment)
 	}
 	return s.Object.Name
 }
 
 // nameOf is how a sentence of a finding names what a step is about.
 func (s *Step) nameOf() string {
-	if s.Of != nil {
-		return s.Of.Key()
+	if s.Deployment != nil {
+		return s.Deployment.Key()
 	}
 	return s.Object.Kind + " " + s.key()
 }
@@ -146,7 +146,9 @@ func (s *Step) Holds() bool {
 func (s *Step) heldForEver() bool { return s.Holds() && len(s.Clusters) == 0 }
 
 // isAbout reports whether a step is about a bundle deployment.
-func (s *Step) isAbout(d *directory.Deployment) bool { return s.Of != nil && s.Of.ID() == d.ID() }
+func (s *Step) isAbout(d *directory.Deployment) bool {
+	return s.Deployment != nil && s.Deployment.ID() == d.ID()
+}
 
 // bundleName is the name of a bundle deployment for people: that of its bundle.
 func bundleName(d *directory.Deployment) string {
@@ -209,11 +211,11 @@ func only(r remedy.Remedy) []remedy.Remedy { return []remedy.Remedy{r} }
 func shown(bd *v1alpha1.BundleDeployment) string { return string(fleet.ShownState(bd)) }
 
 // asOf is the time of a status as the end of a sentence.
-func asOf(at string) string {
-	if at == "" {
+func asOf(when string) string {
+	if when == "" {
 		return ""
 	}
-	return " as of " + at
+	return " as of " + when
 }
 
 // order is the order in which the states of objects decide the state of their deployment. Fleet tests readiness first
@@ -282,14 +284,14 @@ func patched(patch string) []string {
 const maxPath = 200
 
 // leaves adds the paths of the fields below a path.
-func leaves(out []string, at string, fields map[string]any) []string {
+func leaves(out []string, path string, fields map[string]any) []string {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below, _ := fields[name].(map[string]any)
-		if len(below) > 0 && len(at) < maxPath {
-			out = leaves(out, at+"."+name, below)
+		if len(below) > 0 && len(path) < maxPath {
+			out = leaves(out, path+"."+name, below)
 			continue
 		}
-		out = append(out, at+"."+name)
+		out = append(out, path+"."+name)
 	}
 	return out
 }

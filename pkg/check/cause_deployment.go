@@ -41,7 +41,7 @@ func (c *Causes) ready(e *evaluate.BundleDeployment) Cause {
 		asOf(d.BD.Reported().AsOf) + ", and its objects are ready"
 	if f, ok := c.staysWrong(e); ok {
 		s := quote(StepStatusWrong, f)
-		s.Of, s.Object, s.Findings = d, d.Ref(), []Origin{{Code: f.Code, BundleDeployment: d.Key()}}
+		s.Deployment, s.Object, s.Findings = d, d.Ref(), []Origin{{Code: f.Code, BundleDeployment: d.Key()}}
 		s.Evidence = append([]string{out.Note}, f.Evidence...)
 		return notReady(s)
 	}
@@ -93,8 +93,8 @@ func (c *Causes) unexplained(d *directory.Deployment) Cause {
 	}
 	s.Since = state.LastChange(d.BD.ManagedFields)
 	if a, known := c.in.Facts.AgentOf(d.Namespace); known {
-		if at := a.Heartbeat.LastSeen; !at.IsZero() {
-			s.Evidence = append(s.Evidence, "its agent last reported at "+facts.Time(at))
+		if when := a.Heartbeat.LastSeen; !when.IsZero() {
+			s.Evidence = append(s.Evidence, "its agent last reported at "+facts.Time(when))
 		}
 		if idle := facts.IdleOf(a); idle != "" {
 			s.Evidence = append(s.Evidence, idle)
@@ -305,7 +305,7 @@ func (c *Causes) byStatus(d *directory.Deployment) Cause {
 }
 
 // OfObject returns why one object is not ready. It gets the cause of its bundle deployment, whose objects are all.
-func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of Cause) Cause {
+func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, cause Cause) Cause {
 	switch {
 	case o.State == evaluate.Unknown:
 		s := c.stepOn(StepUnread, &e.Deployment, unreadObject(o))
@@ -314,17 +314,17 @@ func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of C
 		}
 		s.Next = only(c.readObject(o))
 		return unknown(s)
-	case refused(e, o), wronglyReported(of, e, o):
-		return of
+	case refused(e, o), wronglyReported(cause, e, o):
+		return cause
 	case o.State == evaluate.Ready && !o.NotReady:
 		out := Cause{State: evaluate.Ready}
-		if root := of.Root(); root != nil {
+		if root := cause.Root(); root != nil {
 			out.Note = "bundle deployment " + e.Key() + ", which desires it, is not ready for another reason: " +
 				root.Message + root.Said
 		}
 		return out
-	case len(of.Steps) > 0 && of.Steps[0].Kind != StepObjects:
-		return of // the bundle deployment is not applied
+	case len(cause.Steps) > 0 && cause.Steps[0].Kind != StepObjects:
+		return cause // the bundle deployment is not applied
 	}
 	alone := *e
 	alone.Objects, alone.Orphans = []evaluate.Object{*o}, nil
@@ -332,8 +332,8 @@ func (c *Causes) OfObject(e *evaluate.BundleDeployment, o *evaluate.Object, of C
 }
 
 // wronglyReported reports whether Fleet reports an object as not ready that is ready, for a reason that does not pass.
-func wronglyReported(of Cause, e *evaluate.BundleDeployment, o *evaluate.Object) bool {
-	if root := of.Root(); root == nil || root.Kind != StepStatusWrong {
+func wronglyReported(cause Cause, e *evaluate.BundleDeployment, o *evaluate.Object) bool {
+	if root := cause.Root(); root == nil || root.Kind != StepStatusWrong {
 		return false
 	}
 	ids := func(kind, namespace, name string) bool {

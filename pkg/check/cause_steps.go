@@ -54,7 +54,7 @@ func (c *Causes) Deployment(key string) *directory.Deployment { return c.byKey[k
 
 // stepOn returns a step about a bundle deployment.
 func (c *Causes) stepOn(kind StepKind, d *directory.Deployment, message string) Step {
-	s := Step{Kind: kind, Of: d, Object: d.Ref(), Cluster: d.Cluster, Message: message}
+	s := Step{Kind: kind, Deployment: d, Object: d.Ref(), Cluster: d.Cluster, Message: message}
 	if d.BD != nil {
 		s.AsOf = d.BD.Reported().AsOf
 	}
@@ -223,15 +223,15 @@ func (c *Causes) stop(b *v1alpha1.Bundle) []Step {
 
 // notReadAgain adds to a step how to read the objects of its bundle deployment.
 func (c *Causes) notReadAgain(s Step) Step {
-	s.Findings = originsAt(s.Of, codes.ReleaseRecord, codes.Unread, codes.Unconfirmed)
-	if s.Of.Problem == directory.ClusterNotRead {
+	s.Findings = originsAt(s.Deployment, codes.ReleaseRecord, codes.Unread, codes.Unconfirmed)
+	if s.Deployment.Problem == directory.ClusterNotRead {
 		add := "--cluster NAME=KUBECONFIG"
 		if c.in.Facts.Captured() {
 			add = "--cluster-snapshot NAME=PATH"
 		}
 		s.Next = only(remedy.Advise("%s also reads its cluster", add))
 	}
-	if !s.Of.OnOtherCluster {
+	if !s.Deployment.OnOtherCluster {
 		s.Next = append(s.Next, c.in.Steps.ShowRole()) // something could not be read on a cluster that is read
 	}
 	return s

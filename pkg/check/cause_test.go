@@ -68,7 +68,7 @@ func blockedBy(t *testing.T, version string, bds ...*v1alpha1.BundleDeployment) 
 	for _, b := range chain {
 		kinds = append(kinds, string(b.Kind))
 	}
-	return strings.Join(kinds, " ") + " " + chain[len(chain)-1].Of.Name
+	return strings.Join(kinds, " ") + " " + chain[len(chain)-1].Deployment.Name
 }
 
 // TestDependencies checks the rules for dependencies, by the version of the agent (docs/fleet-behavior.md, 4.9).

@@ -152,11 +152,11 @@ func (c *Causes) dependency(d *directory.Deployment, seen path) []Step {
 				continue
 			}
 			s := c.stepOn(StepDependency, d, "it waits for its dependency "+b.Name+", which is "+shown(b.BD))
-			of := c.of(b, seen)
-			if of.State != evaluate.NotReady {
-				return []Step{s, c.readyDependency(b, of)}
+			cause := c.of(b, seen)
+			if cause.State != evaluate.NotReady {
+				return []Step{s, c.readyDependency(b, cause)}
 			}
-			return append([]Step{s}, of.Steps...)
+			return append([]Step{s}, cause.Steps...)
 		}
 	}
 	return nil
@@ -164,16 +164,16 @@ func (c *Causes) dependency(d *directory.Deployment, seen path) []Step {
 
 // readyDependency returns the step about a dependency that the agent does not accept, although it is ready as far as
 // the data shows.
-func (c *Causes) readyDependency(d *directory.Deployment, of Cause) Step {
+func (c *Causes) readyDependency(d *directory.Deployment, cause Cause) Step {
 	s := c.stepOn(StepStatusWrong, d, "Fleet reports it as "+shown(d.BD)+", and its objects are ready")
 	switch {
 	case fleet.StateOf(d.BD) == fleet.Ready:
 		s.Kind, s.Message = StepReportedState, "it is Ready, which the dependency does not accept"
-	case of.State == evaluate.Unknown:
-		return of.Steps[0]
+	case cause.State == evaluate.Unknown:
+		return cause.Steps[0]
 	}
-	if of.Note != "" {
-		s.Evidence = []string{of.Note}
+	if cause.Note != "" {
+		s.Evidence = []string{cause.Note}
 	}
 	s.Findings = originsAt(d, codes.DeploymentCounts)
 	return s
@@ -217,14 +217,14 @@ func (c *Causes) NotCreated(b *v1alpha1.Bundle, t targeting.Result) Cause {
 }
 
 func (c *Causes) notCreated(b *v1alpha1.Bundle, t targeting.Result, seen path) Cause {
-	on := t.Cluster
-	s := Step{Object: facts.RefTo(b), Cluster: on.Key(), AsOf: b.Reported().AsOf}
+	cluster := t.Cluster
+	s := Step{Object: facts.RefTo(b), Cluster: cluster.Key(), AsOf: b.Reported().AsOf}
 	switch {
 	case t.Outcome == targeting.Blocked:
-		s.Kind, s.Object = StepNoNamespace, facts.Ref(state.ClusterKind, on.Namespace, on.Name)
+		s.Kind, s.Object = StepNoNamespace, facts.Ref(state.ClusterKind, cluster.Namespace, cluster.Name)
 		s.Message = "it has no namespace for BundleDeployments yet"
 		return notReady(c.because(s.Object, s)...)
-	case !c.in.Facts.Read(state.BundleDeployment, on.Status.Namespace):
+	case !c.in.Facts.Read(state.BundleDeployment, cluster.Status.Namespace):
 		s.Kind, s.Message, s.Next = StepUnread, "the BundleDeployments of its cluster could not be read",
 			only(c.in.Steps.ShowRole())
 		return unknown(s)
@@ -232,7 +232,7 @@ func (c *Causes) notCreated(b *v1alpha1.Bundle, t targeting.Result, seen path) C
 	if stop := c.stop(b); len(stop) > 0 {
 		return notReady(stop...)
 	}
-	if !c.in.rolloutPending(b) && c.in.lacks(b, on.Cluster) {
+	if !c.in.rolloutPending(b) && c.in.lacks(b, cluster.Cluster) {
 		q := quote(StepNotCreated, c.in.absentDeployment(b, t))
 		q.Message = "it has no BundleDeployment, although a target matches its cluster"
 		return notReady(q)
@@ -240,15 +240,15 @@ func (c *Causes) notCreated(b *v1alpha1.Bundle, t targeting.Result, seen path) C
 	s.Kind = StepRollout
 	r := c.rollout(b)
 	switch {
-	case offSchedule(on.Cluster):
+	case offSchedule(cluster.Cluster):
 		s.Kind, s.Message = StepSchedule, "it is not created yet, and its cluster is outside of its schedule"
-		s.Next = c.in.list("schedules", on.Namespace)
+		s.Next = c.in.list("schedules", cluster.Namespace)
 		return notReady(s)
 	case !r.known:
 		s.Message = "it is not created yet, and the limits of the rollout are not known"
 		return notReady(s)
 	}
-	return notReady(c.held(s, b, r.Hold(on, nil), seen)...)
+	return notReady(c.held(s, b, r.Hold(cluster, nil), seen)...)
 }
 
 // outOfSync returns why the staged deployment of a bundle deployment is not the current one.
@@ -278,8 +278,8 @@ func (c *Causes) outOfSync(d *directory.Deployment, seen path) []Step {
 // cluster that uses up the limit.
 func (c *Causes) held(s Step, b *v1alpha1.Bundle, h targeting.Hold, seen path) []Step {
 	var bd *v1alpha1.BundleDeployment
-	if s.Of != nil {
-		bd = s.Of.BD
+	if s.Deployment != nil {
+		bd = s.Deployment.BD
 	}
 	s.Message, s.Limit = c.rollout(b).held(bd, h), h.Reason
 	for _, by := range h.By {
@@ -314,8 +314,8 @@ func (c *Causes) firstBehind(b *v1alpha1.Bundle, h targeting.Hold, seen path) []
 			if held := fleet.StateOf(d.BD) == fleet.OutOfSync; held == unavailable {
 				continue
 			}
-			if of := c.of(d, maps.Clone(seen)); len(of.Steps) > 0 {
-				return of.Steps
+			if cause := c.of(d, maps.Clone(seen)); len(cause.Steps) > 0 {
+				return cause.Steps
 			}
 		}
 	}

@@ -129,13 +129,13 @@ func (in *Input) remover(name string) string {
 
 // Stuck returns a function that says why an object of Fleet that is being deleted stays, as a sentence with evidence.
 func (in *Input) Stuck() func(kind, key string) (message string, evidence []string) {
-	of := map[[2]string]*state.Deleting{}
+	byKey := map[[2]string]*state.Deleting{}
 	all := in.Result.Desired.Deleting()
 	for i := range all {
-		of[[2]string{all[i].Kind, all[i].Namespace + "/" + all[i].Name}] = &all[i]
+		byKey[[2]string{all[i].Kind, all[i].Namespace + "/" + all[i].Name}] = &all[i]
 	}
 	return func(kind, key string) (string, []string) {
-		o := of[[2]string{kind, key}]
+		o := byKey[[2]string{kind, key}]
 		if o == nil || len(o.Finalizers) == 0 {
 			return "it is being deleted", nil
 		}
@@ -261,15 +261,15 @@ func (in *Input) modifiedSince(d *evaluate.BundleDeployment, o *evaluate.Object)
 	var since time.Time
 	var first evaluate.Difference
 	for _, diff := range o.Differences {
-		at, err := time.Parse(time.RFC3339, diff.Time)
+		when, err := time.Parse(time.RFC3339, diff.Time)
 		if err != nil || d.Deployed.IsZero() {
 			continue
 		}
-		if at.Before(d.Deployed) {
-			at = d.Deployed
+		if when.Before(d.Deployed) {
+			when = d.Deployed
 		}
-		if since.IsZero() || at.Before(since) {
-			since, first = at, diff
+		if since.IsZero() || when.Before(since) {
+			since, first = when, diff
 		}
 	}
 	return since, first
@@ -289,13 +289,13 @@ func (in *Input) addWhyNotCorrected(f *Finding, d *evaluate.BundleDeployment, co
 	f.sayIf(known && agent.Before(correctsLater, 0),
 		"an agent of version "+d.AgentVersion+" does not correct drift that existed "+
 			"when the correction was enabled, until the object changes again")
-	on := in.Result.Desired.Cluster(d.ClusterID).State
-	last := on.Latest[d.Release.Release()]
+	cluster := in.Result.Desired.Cluster(d.ClusterID).State
+	last := cluster.Latest[d.Release.Release()]
 	serverSide := last != nil && last.ApplyMethod == serverSideApply
 	f.sayIf(serverSide && first.Manager != "", "the release was applied server-side, and "+first.Manager+
 		" owns the field")
 	f.sayIf(!correct.Force, "correctDrift.force is off: a field that cannot be changed in place stays")
-	idle := on.Workloads[d.Agent].Idle
+	idle := cluster.Workloads[d.Agent].Idle
 	f.sayIf(idle != "", "the agent does not run: "+idle)
 	f.sayIf(len(d.BD.Status.ModifiedStatus) == 0, "Fleet does not report the object as modified: the agent corrects "+
 		"only what its own comparison finds")

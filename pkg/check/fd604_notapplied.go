@@ -114,7 +114,7 @@ func (in *Input) mayPass(d *evaluate.BundleDeployment, steps []Step) bool {
 		return !in.Facts.Passed(facts.Parsed(d.BD.Reported().AsOf), waitsAfter)
 	}
 	if root.Kind == StepAgent {
-		return in.mayReport(root.Of.Namespace)
+		return in.mayReport(root.Deployment.Namespace)
 	}
 	if step.heldForEver() {
 		return false
@@ -185,7 +185,8 @@ func (in *Input) afterWait(d *evaluate.BundleDeployment, root Step) []remedy.Rem
 // not applied.
 func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.Remedy {
 	var out []remedy.Remedy
-	own, words := root.isAbout(&d.Deployment), v1alpha1.ConditionOf(root.Of.BD.Status.Conditions, root.Condition).Message
+	own := root.isAbout(&d.Deployment)
+	words := v1alpha1.ConditionOf(root.Deployment.BD.Status.Conditions, root.Condition).Message
 	if fix, ok := in.ByHand(d, words); own && ok {
 		if root.Condition == "Deployed" && awaited.MatchString(words) { // the agent tries it again and again
 			return only(fix)
@@ -195,19 +196,20 @@ func (in *Input) afterFailure(d *evaluate.BundleDeployment, root Step) []remedy.
 		}
 		return []remedy.Remedy{fix, in.Retry(d, root.Condition).ByHand()}
 	}
-	retry := in.Steps.TryNow(root.Of)
+	retry := in.Steps.TryNow(root.Deployment)
 	if own {
 		retry = in.Retry(d, root.Condition)
 	}
-	adopt := remedy.Step{Kind: remedy.StepAdopt, Object: root.Of.Ref()}
+	adopt := remedy.Step{Kind: remedy.StepAdopt, Object: root.Deployment.Ref()}
 	switch {
-	case in.adopted(root.Of, words):
-	case in.adoptable(root.Of, words): // a deploy is refused until the objects are adopted
+	case in.adopted(root.Deployment, words):
+	case in.adoptable(root.Deployment, words): // a deploy is refused until the objects are adopted
 		return append(out, remedy.Make(adopt, "adopts the objects that exist already"), retry, takesOwnership(d))
-	case root.Of.Placed && strings.Contains(words, invalidOwnership): // a person decides: another release has them
-		return append(out, in.Steps.Commands.Predict(root.Of), remedy.Remedy{}.With(adopt), retry)
-	case root.Of.Placed:
-		out, retry = append(out, in.Steps.Commands.Predict(root.Of)), retry.ByHand()
+	case root.Deployment.Placed && strings.Contains(words, invalidOwnership):
+		// a person decides: another release has them
+		return append(out, in.Steps.Commands.Predict(root.Deployment), remedy.Remedy{}.With(adopt), retry)
+	case root.Deployment.Placed:
+		out, retry = append(out, in.Steps.Commands.Predict(root.Deployment)), retry.ByHand()
 	default:
 		retry = retry.ByHand()
 	}
@@ -230,8 +232,8 @@ func originsOfWait(d *evaluate.BundleDeployment, root Step) []Origin {
 	if root.isAbout(&d.Deployment) {
 		return slices.DeleteFunc(slices.Clone(root.Findings), func(o Origin) bool { return o.Code == codes.NotApplied })
 	}
-	if root.Of != nil {
-		out = originsAt(root.Of, codes.NotApplied)
+	if root.Deployment != nil {
+		out = originsAt(root.Deployment, codes.NotApplied)
 	}
 	if root.Quoted != "" {
 		out = append(out, Origin{Code: root.Quoted, Cluster: root.Cluster, Object: root.Object})

@@ -64,9 +64,9 @@ type Finding struct {
 
 // Is reports whether the finding is an origin.
 func (f *Finding) Is(o Origin) bool {
-	at := o.Object == (object.Ref{}) || f.Object == o.Object
-	of := o.BundleDeployment == "" || f.BundleDeployment == o.BundleDeployment
-	return f.Code == o.Code && at && of
+	sameObject := o.Object == (object.Ref{}) || f.Object == o.Object
+	sameDeployment := o.BundleDeployment == "" || f.BundleDeployment == o.BundleDeployment
+	return f.Code == o.Code && sameObject && sameDeployment
 }
 
 // Pages is the address of the directory docs/.

@@ -138,8 +138,8 @@ func (in *Input) notReady(out *found, d *evaluate.BundleDeployment, o *evaluate.
 	f.sayIf(o.Message != "", said(&d.Deployment, o))
 	f.sayIf(isOwnRepo(&d.Deployment, o), ofOwnRepo(&d.Deployment))
 	f.sayIf(o.Deletion != "", o.Deletion)
-	if of, ok := in.refusedPods(d, o); ok {
-		f.Follows = []Origin{{Code: codes.NamespaceMeta, Cluster: d.Cluster, Object: of.Object}}
+	if refused, ok := in.refusedPods(d, o); ok {
+		f.Follows = []Origin{{Code: codes.NamespaceMeta, Cluster: d.Cluster, Object: refused.Object}}
 	}
 	f.Remedies = only(in.inspect(d, o))
 	if rule, err := json.Marshal(o.Ignorable); err == nil && o.Ignorable != nil {
@@ -151,18 +151,18 @@ func (in *Input) notReady(out *found, d *evaluate.BundleDeployment, o *evaluate.
 
 // inspect is the next step about an object that is not ready: what shows more of it than its own conditions.
 func (in *Input) inspect(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
-	on := in.Steps.On(d.ClusterID)
+	commands := in.Steps.On(d.ClusterID)
 	switch {
 	case o.Deletion != "":
-		return on.Show(o.Ref, "shows its finalizers and conditions")
+		return commands.Show(o.Ref, "shows its finalizers and conditions")
 	case o.Kind == "Job" && strings.HasPrefix(o.Condition, "Failed="):
-		return on.LogsOfJob(o.Namespace, o.Name)
+		return commands.LogsOfJob(o.Namespace, o.Name)
 	case o.Stuck == nil:
-		return on.Describe(o.Ref)
+		return commands.Describe(o.Ref)
 	case o.Stuck.Crashed != "":
-		return on.LogsOfCrash(o.Stuck.Ref, o.Stuck.Crashed)
+		return commands.LogsOfCrash(o.Stuck.Ref, o.Stuck.Crashed)
 	}
-	return on.Describe(o.Stuck.Ref)
+	return commands.Describe(o.Stuck.Ref)
 }
 
 // refusedRepo returns the GitRepo ("namespace/name") over which Helm refuses to deploy; empty if it is another object.

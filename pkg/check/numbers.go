@@ -197,16 +197,16 @@ func (in *Input) truncation(d *evaluate.BundleDeployment) string {
 	if longest < fleet.MaxListed || s.ResourceCounts != nil && !s.IncompleteState {
 		return ""
 	}
-	of := "an unknown number"
+	number := "an unknown number"
 	c, known := in.fleetCounts(d)
 	total := max(c.Missing+c.Modified+c.Orphaned, c.NotReady)
 	switch {
 	case known && total > longest:
-		of = strconv.Itoa(total)
+		number = strconv.Itoa(total)
 	case known && s.ResourceCounts != nil:
 		return "" // it was truncated once, and is complete again
 	}
-	return fmt.Sprintf("lists %d objects of %s", longest, of)
+	return fmt.Sprintf("lists %d objects of %s", longest, number)
 }
 
 // expectedClusters compares the deployments of a GitRepo or HelmOp with those that the targets of its bundles expect.
@@ -394,8 +394,8 @@ func isReady(x *facts.View) bool {
 // beingDeleted reports whether a deletion has begun recently. Fleet counts the object until its deletion ends, which
 // can be at any moment. A deletion that does not end (FD603) does not change the totals.
 func (in *Input) beingDeleted(o v1alpha1.Object) bool {
-	at := o.GetDeletionTimestamp()
-	return at != nil && !in.Facts.LongAgo(at.Time)
+	when := o.GetDeletionTimestamp()
+	return when != nil && !in.Facts.LongAgo(when.Time)
 }
 
 // lasting is a bundle deployment that has not been ready for longer than any delay of Fleet.

@@ -154,8 +154,8 @@ func (in *Input) contested(out *found, c *directory.Cluster) {
 }
 
 func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Object) Finding {
-	on := in.Result.Desired.On(d.ClusterID)
-	desired := on.Confirmed(o.Key())
+	cluster := in.Result.Desired.On(d.ClusterID)
+	desired := cluster.Confirmed(o.Key())
 	names := make([]string, len(desired))
 	for i, other := range desired {
 		names[i] = other.Deployment.String()
@@ -166,7 +166,7 @@ func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Objec
 		owned = "its present owner could not be read"
 	case evaluate.Missing:
 	case evaluate.Unowned:
-		r := on.Owners(&d.Deployment, o.Key(), o.Metadata)
+		r := cluster.Owners(&d.Deployment, o.Key(), o.Metadata)
 		if i := slices.IndexFunc(r.Owners, func(owner ownership.Owner) bool {
 			return owner.Situation != ownership.Contested && (owner.Exists() || r.Class == ownership.ForeignOwner)
 		}); i >= 0 {
@@ -184,19 +184,19 @@ func (in *Input) contestedObject(d *evaluate.BundleDeployment, o *evaluate.Objec
 
 func (in *Input) copiedHash(out *found) {
 	for _, m := range in.Result.Undesired {
-		on := in.Result.Desired.On(m.Cluster)
-		d := on.OwnerOf(m.Metadata)
+		cluster := in.Result.Desired.On(m.Cluster)
+		d := cluster.OwnerOf(m.Metadata)
 		if d == nil || !in.Result.InScope(d.ID()) || m.NoPrune {
 			continue
 		}
-		if !slices.Contains(on.MayHave(m.Metadata.Hash, m.Key(), m.Metadata), d) {
+		if !slices.Contains(cluster.MayHave(m.Metadata.Hash, m.Key(), m.Metadata), d) {
 			continue
 		}
 		gk := m.GroupVersionKind().GroupKind()
 		// Kubernetes creates these for a Service, with the labels of the Service.
 		follows := gk == schema.GroupKind{Kind: "Endpoints"} ||
 			gk == schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}
-		if follows || slices.ContainsFunc(on.BySet(m.Metadata.Hash), explains(m)) {
+		if follows || slices.ContainsFunc(cluster.BySet(m.Metadata.Hash), explains(m)) {
 			continue
 		}
 		f := Finding{Object: m.Ref, Cluster: d.Cluster, BundleDeployment: d.Key(),
@@ -314,7 +314,7 @@ func (in *Input) orphaned(out *found, d *evaluate.BundleDeployment) {
 }
 
 func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m evaluate.Undesired) {
-	release, on := d.Release.Release(), in.Steps.On(d.ClusterID)
+	release, commands := d.Release.Release(), in.Steps.On(d.ClusterID)
 	f := about(d, m.Ref, "%s is left over from an earlier revision of release %s", m.Key(), release)
 	unknown := count(in.Result.Desired.Deployments, func(other *desired.BundleDeployment) bool {
 		return other.IsOn(d.ClusterID) && other.Problem != ""
@@ -329,11 +329,12 @@ func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m eval
 		out.report(f, in.Steps.Commands.Predict(&d.Deployment))
 		return
 	}
-	f.Remedies = []remedy.Remedy{on.Show(m.Ref, "shows it, so that you can decide whether anything still uses it")}
+	f.Remedies = []remedy.Remedy{commands.Show(m.Ref,
+		"shows it, so that you can decide whether anything still uses it")}
 	switch {
 	case unknown > 0:
 	case remedy.NeverDeleted(m.Ref) != "":
-		f.Remedies = append(f.Remedies, remedy.Run(on.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref), effect))
+		f.Remedies = append(f.Remedies, remedy.Run(commands.For(m.Ref)+" delete "+remedy.KubectlName(m.Ref), effect))
 	default:
 		f.Remedies = append(f.Remedies, remedy.Make(remedy.Step{Kind: remedy.StepRemove, Object: m.Ref,
 			Downstream: true}, effect))
@@ -344,16 +345,16 @@ func (in *Input) orphanedObject(out *found, d *evaluate.BundleDeployment, m eval
 func (in *Input) abandoned(out *found) {
 	for _, m := range in.Result.Undesired {
 		// A set that could not be read may still have a release.
-		on := in.Result.Desired.On(m.Cluster)
-		known := in.Result.Whole && on.SetsKnown(m.Key())
-		if !known || hasRelease(on, m, m.Metadata.Hash) || !abandonedByAgent(on, m) {
+		cluster := in.Result.Desired.On(m.Cluster)
+		known := in.Result.Whole && cluster.SetsKnown(m.Key())
+		if !known || hasRelease(cluster, m, m.Metadata.Hash) || !abandonedByAgent(cluster, m) {
 			continue
 		}
-		none, unconfirmed := "no release", on.BySet(m.Metadata.Hash)
+		none, unconfirmed := "no release", cluster.BySet(m.Metadata.Hash)
 		if len(unconfirmed) > 0 {
 			none = "no confirmed release"
 		}
-		f := Finding{Object: m.Ref, Cluster: in.Facts.ClusterName(on.Cluster),
+		f := Finding{Object: m.Ref, Cluster: in.Facts.ClusterName(cluster.Cluster),
 			Message: fmt.Sprintf("%s has ownership metadata of set %q, and %s on this cluster has that set",
 				m.Key(), m.Metadata.SetID, none)}
 		f.say("label %s=%s", fleet.HashLabel, m.Metadata.Hash)
@@ -367,16 +368,16 @@ func (in *Input) abandoned(out *found) {
 }
 
 // hasRelease reports whether a release may have an object with the set of a hash.
-func hasRelease(on desired.OnCluster, m evaluate.Undesired, hash string) bool {
-	return len(on.MayHave(hash, m.Key(), m.Metadata)) > 0
+func hasRelease(cluster desired.OnCluster, m evaluate.Undesired, hash string) bool {
+	return len(cluster.MayHave(hash, m.Key(), m.Metadata)) > 0
 }
 
-func abandonedByAgent(on desired.OnCluster, m evaluate.Undesired) bool {
+func abandonedByAgent(cluster desired.OnCluster, m evaluate.Undesired) bool {
 	switch {
 	case m.Metadata.SetHasOwner || fleet.IsFleetsOwnSet(m.Metadata.SetID):
 		return false
 	case m.Metadata.SetID == "": // the set id is lost; only Helm's annotations can name the release
-		return !m.Controlled && m.Metadata.ReleaseName != "" && !on.State.Releases[m.Metadata.Release()]
+		return !m.Controlled && m.Metadata.ReleaseName != "" && !cluster.State.Releases[m.Metadata.Release()]
 	}
-	return fleet.IsBundleSet(m.Metadata.SetID) && !hasRelease(on, m, fleet.Hash(m.Metadata.SetID))
+	return fleet.IsBundleSet(m.Metadata.SetID) && !hasRelease(cluster, m, fleet.Hash(m.Metadata.SetID))
 }

@@ -20,7 +20,7 @@ import (
 type Member struct {
 	Bundle, Cluster string // "namespace/name"
 	// Of is its bundle deployment; nil if it should have one.
-	Of *directory.Deployment
+	Deployment *directory.Deployment
 	Cause
 }
 
@@ -80,15 +80,15 @@ func (c *Causes) ofBundle(b *v1alpha1.Bundle) []Member {
 
 // missing returns the member for a target that should exist; none if it does.
 func (c *Causes) missing(b *v1alpha1.Bundle, r targeting.Result) []Member {
-	on := r.Cluster
-	deleting := on.DeletionTimestamp != nil || b.DeletionTimestamp != nil
+	cluster := r.Cluster
+	deleting := cluster.DeletionTimestamp != nil || b.DeletionTimestamp != nil
 	if selected := r.Outcome == targeting.Expected || r.Outcome == targeting.Blocked; deleting || !selected {
 		return nil
 	}
-	if ns := on.Status.Namespace; ns != "" && c.in.Facts.BundleDeployment(ns+"/"+b.Name) != nil {
+	if ns := cluster.Status.Namespace; ns != "" && c.in.Facts.BundleDeployment(ns+"/"+b.Name) != nil {
 		return nil
 	}
-	return []Member{{facts.Key(b), on.Key(), nil, c.NotCreated(b, r)}}
+	return []Member{{facts.Key(b), cluster.Key(), nil, c.NotCreated(b, r)}}
 }
 
 // membersOfRepo returns the members of all bundles of a GitRepo or HelmOp, and what stops a bundle on all clusters.
@@ -100,17 +100,17 @@ func (c *Causes) membersOfRepo(o v1alpha1.Object) (list []Member, stopped []Caus
 		list, stopped = append(list, c.ofBundle(b)...), append(stopped, c.Stopped(b)...)
 	}
 	for _, d := range c.in.Result.Deployments {
-		of := map[string]string{state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp}[r.Kind]
-		if of == facts.Key(o) && !read[d.Bundle] {
+		owner := map[string]string{state.GitRepo: d.GitRepo, state.HelmOp: d.HelmOp}[r.Kind]
+		if owner == facts.Key(o) && !read[d.Bundle] {
 			list = append(list, c.Member(&d.Deployment))
 		}
 	}
 	return list, stopped
 }
 
-func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
+func (c *Causes) onCluster(cluster *v1alpha1.Cluster) []Member {
 	var out []Member
-	ns := of.Status.Namespace
+	ns := cluster.Status.Namespace
 	if ns == "" {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
 		}
 	}
 	for _, b := range c.in.Result.Desired.Bundles {
-		if t, ok := c.in.Facts.Targets(b).On(of.Namespace, of.Name); ok {
+		if t, ok := c.in.Facts.Targets(b).On(cluster.Namespace, cluster.Name); ok {
 			out = append(out, c.missing(b, t)...)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *Causes) onCluster(of *v1alpha1.Cluster) []Member {
 func (c *Causes) Unexplained(findings []Finding) []Finding {
 	var out []Finding
 	for _, k := range state.Subjects {
-		for _, o := range k.Of(c.in.Result.Desired.Fleet) {
+		for _, o := range k.List(c.in.Result.Desired.Fleet) {
 			if !c.in.Result.Scope.Asks(k.Name, o) {
 				continue
 			}
@@ -140,9 +140,9 @@ func (c *Causes) Unexplained(findings []Finding) []Finding {
 			for _, m := range s.Members {
 				s.Own = append(s.Own, m.Cause)
 			}
-			for _, of := range s.Own {
-				if of.State == evaluate.NotReady && !explained(findings, of) && !explained(out, of) {
-					out = append(out, c.unsaid(of, findings))
+			for _, cause := range s.Own {
+				if cause.State == evaluate.NotReady && !explained(findings, cause) && !explained(out, cause) {
+					out = append(out, c.unsaid(cause, findings))
 				}
 			}
 		}
@@ -152,26 +152,26 @@ func (c *Causes) Unexplained(findings []Finding) []Finding {
 
 // explained reports whether a finding that is more than information says why something is not ready: it is about one of
 // the steps.
-func explained(findings []Finding, of Cause) bool {
+func explained(findings []Finding, cause Cause) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
-		return f.Severity != Info && slices.ContainsFunc(of.Steps, func(s Step) bool { return f.says(&s) })
+		return f.Severity != Info && slices.ContainsFunc(cause.Steps, func(s Step) bool { return f.says(&s) })
 	})
 }
 
 // says reports whether a finding is about a step. Findings about numbers and about what a bundle states are not.
 func (f *Finding) says(s *Step) bool {
-	about := f.Object == s.Object || s.Of != nil && f.BundleDeployment == s.Of.Key()
+	about := f.Object == s.Object || s.Deployment != nil && f.BundleDeployment == s.Deployment.Key()
 	other := codes.Is(f.Code, codes.AboutTotals) || codes.Is(f.Code, codes.AboutSpec)
 	return about && (f.Code == s.Quoted || !other)
 }
 
 // unsaid returns the finding with the reason why an object is not ready: that which the root quotes, if it has one.
-func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
-	root := of.Root()
+func (c *Causes) unsaid(cause Cause, findings []Finding) Finding {
+	root := cause.Root()
 	f := Finding{Object: root.Object, Cluster: root.Cluster, Message: root.Message + root.Said, AsOf: root.AsOf,
 		Evidence: root.Evidence, Remedies: root.Next}
-	if root.Of != nil {
-		f.BundleDeployment = root.Of.Key()
+	if root.Deployment != nil {
+		f.BundleDeployment = root.Deployment.Key()
 	}
 	if root.Quoted != "" {
 		if quoted := c.in.as(f, root.Quoted); quoted.Severity != Info {
@@ -187,8 +187,8 @@ func (c *Causes) unsaid(of Cause, findings []Finding) Finding {
 		f.Remedies = only(c.in.Steps.Commands.Describe(f.Object))
 	}
 	f.Message = root.nameOf() + " is not ready: " + f.Message
-	if of.Steps[0].Object != root.Object {
-		f.Evidence = append([]string{of.Steps[0].nameOf() + ": " + of.Steps[0].Message}, f.Evidence...)
+	if cause.Steps[0].Object != root.Object {
+		f.Evidence = append([]string{cause.Steps[0].nameOf() + ": " + cause.Steps[0].Message}, f.Evidence...)
 	}
 	return c.in.as(f, codes.ReportedNotReady)
 }
@@ -246,8 +246,8 @@ func (c *Causes) ofRepo(b *v1alpha1.Bundle) []Cause {
 	if facts.Deleting(o) {
 		return []Cause{notReady(s, c.inDeletion(o))}
 	}
-	for _, of := range c.refused(o) {
-		return []Cause{notReady(append([]Step{s}, of.Steps...)...)}
+	for _, cause := range c.refused(o) {
+		return []Cause{notReady(append([]Step{s}, cause.Steps...)...)}
 	}
 	return c.nowhere(o)
 }
@@ -300,21 +300,21 @@ func (c *Causes) gitRepo(g *v1alpha1.GitRepo) []Cause {
 // waitCheckIn is the state of a Cluster whose agent has not reported yet.
 const waitCheckIn = "WaitCheckIn"
 
-func (c *Causes) cluster(of *v1alpha1.Cluster) []Cause {
-	s := Step{Object: facts.RefTo(of), Cluster: facts.Key(of)}
-	if of.Status.Namespace == "" {
+func (c *Causes) cluster(x *v1alpha1.Cluster) []Cause {
+	s := Step{Object: facts.RefTo(x), Cluster: facts.Key(x)}
+	if x.Status.Namespace == "" {
 		s.Kind, s.Message = StepNoNamespace, "it has no namespace for BundleDeployments yet"
 		return []Cause{notReady(c.because(s.Object, s)...)}
 	}
-	if own := c.refused(of); len(own) > 0 {
+	if own := c.refused(x); len(own) > 0 {
 		return own
 	}
-	a, known := c.in.Facts.AgentOf(of.Status.Namespace)
+	a, known := c.in.Facts.AgentOf(x.Status.Namespace)
 	s.Kind, s.Message = StepAgent, "its agent has not reported"
 	switch {
 	case known && facts.IsSilent(a):
 		s.Since = a.Heartbeat.LastSeen
-	case known && a.Heartbeat.State == agentconfig.Never && of.Status.Display.State == waitCheckIn:
+	case known && a.Heartbeat.State == agentconfig.Never && x.Status.Display.State == waitCheckIn:
 		s.Message = "its agent has not reported yet"
 	default:
 		return nil

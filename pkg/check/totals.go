@@ -32,7 +32,7 @@ type totals struct {
 // comparison is what the status of an aggregate counts, and how it is computed again (FD202 to FD206).
 type comparison struct {
 	// of is what the numbers are computed from, lag is why they can be old.
-	of, lag string
+	what, lag string
 	// parts returns what the numbers are computed from; ok is false if not all of it is known.
 	parts func(*Input, *evaluate.Aggregate) (p parts, ok bool)
 	// wrong returns the numbers that are wrong, and completes the finding about them.
@@ -67,7 +67,7 @@ func (in *Input) wrongTotals(t *totals, wrong []number, f Finding) Finding {
 		f.Settle, f.Pauses = in.Facts.SameNumbers(t.counted()...), in.pausesFor(t, why.Cause)
 	}
 	f.Message = fmt.Sprintf("%s reports %s %s, but the number computed from %s is %s: %s", noun(t.Aggregate),
-		wrong[0].reportedText, wrong[0].what, t.of, wrong[0].actualText, why.Words)
+		wrong[0].reportedText, wrong[0].what, t.what, wrong[0].actualText, why.Words)
 	f.Evidence = append(lines, f.Evidence...)
 	if p := t.parts; p.unread > 0 {
 		age := ""
@@ -317,7 +317,7 @@ func (in *Input) wrongClustersOfRepo(t *totals, f *Finding) []number {
 		readyClusters(t.parts.reported), readyClusters(t.parts.actual))
 	t.bundles = in.Facts.BundlesOf(facts.RefOf(t.Aggregate))
 	if x, known := in.expectedOf(t.Aggregate, t.parts.actual, t.bundles); known && x.differs() {
-		t.of = "the clusters that its bundles target"
+		t.what = "the clusters that its bundles target"
 		if n.reported == n.expected && n.expected == n.actual {
 			t.why = x.why()
 		} else {

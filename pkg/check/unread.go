@@ -35,9 +35,9 @@ func forbidden(d *evaluate.BundleDeployment) string {
 // are one finding: what is missing is the same.
 func (in *Input) forbiddenRights(out *found) {
 	type missing struct {
-		on     object.ClusterID
-		placed bool
-		right  string
+		cluster object.ClusterID
+		placed  bool
+		right   string
 	}
 	var order []missing
 	without := map[missing][]*evaluate.BundleDeployment{}
@@ -64,7 +64,7 @@ func (in *Input) forbiddenRights(out *found) {
 		}
 		f.Message = fmt.Sprintf("no result for %s, because %s may not be read: only what Fleet reports of them is "+
 			"known", facts.Count(len(all), "bundle deployment"), m.right)
-		out.report(f, in.Steps.On(m.on).ShowRole())
+		out.report(f, in.Steps.On(m.cluster).ShowRole())
 	}
 }
 

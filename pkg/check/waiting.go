@@ -39,8 +39,8 @@ func (in *Input) awaitsBundles(g *v1alpha1.GitRepo) bool {
 	commit := g.Status.Commit
 	return commit != "" && in.Facts.Read(state.Bundle, g.Namespace) &&
 		!slices.ContainsFunc(in.Facts.BundlesOf(facts.RefTo(g)), func(b *v1alpha1.Bundle) bool {
-			of := b.Labels[fleet.CommitLabel]
-			return of == "" || of == commit
+			own := b.Labels[fleet.CommitLabel]
+			return own == "" || own == commit
 		})
 }
 
@@ -53,11 +53,11 @@ func (in *Input) leftBehind(g *v1alpha1.GitRepo) []string {
 	written := false
 	var out []string
 	for _, b := range in.Facts.BundlesOf(facts.RefTo(g)) {
-		switch of := b.Labels[fleet.CommitLabel]; {
-		case of == g.Status.Commit:
+		switch commit := b.Labels[fleet.CommitLabel]; {
+		case commit == g.Status.Commit:
 			written = true
-		case of != "" && !facts.Deleting(b):
-			out = append(out, b.Name+" (commit "+of+")")
+		case commit != "" && !facts.Deleting(b):
+			out = append(out, b.Name+" (commit "+commit+")")
 		}
 	}
 	if !written || !in.Facts.Passed(facts.Parsed(g.Reported().AsOf), behindAfter) {
@@ -185,7 +185,7 @@ func (in *Input) waitsForPause(out *found) {
 			continue
 		}
 		root := steps[len(steps)-1]
-		if root.Of != nil { // what pauses it is not known
+		if root.Deployment != nil { // what pauses it is not known
 			continue
 		}
 		i := slices.IndexFunc(all, func(f Finding) bool { return f.Object == root.Object })

@@ -112,8 +112,8 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 // in any namespace.
 func (k *kubeConfigs) mayCount(o source.Object) bool {
 	m, err := o.ReadMeta()
-	at := k.out.ControllerNamespace
-	return err != nil || at == "" || m.Metadata.Namespace == at
+	path := k.out.ControllerNamespace
+	return err != nil || path == "" || m.Metadata.Namespace == path
 }
 
 // read reads the Secrets of one namespace: a few by their names, many in one list of the namespace without release

@@ -142,7 +142,7 @@ func (b Before) objects(kind state.Kind) map[string]v1alpha1.Object {
 	if b.Fleet == nil || !slices.Contains(known, kind.Name) {
 		return out
 	}
-	for _, o := range kind.Of(b.Fleet) {
+	for _, o := range kind.List(b.Fleet) {
 		out[o.GetNamespace()+"/"+o.GetName()] = o
 	}
 	return out

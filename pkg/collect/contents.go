@@ -193,9 +193,9 @@ func (r *Reader) ContentNames(ctx context.Context, f *state.Fleet) (state.Conten
 			return err
 		}
 		found[m.Metadata.Name] = true
-		if at := m.Metadata.DeletionTimestamp; at != nil {
+		if when := m.Metadata.DeletionTimestamp; when != nil {
 			out.Deleting = append(out.Deleting, state.Deleting{Kind: state.Content, Name: m.Metadata.Name,
-				Since: at.Time, Finalizers: m.Metadata.Finalizers})
+				Since: when.Time, Finalizers: m.Metadata.Finalizers})
 		}
 		return nil
 	})

@@ -58,17 +58,17 @@ func (r *Reader) Copies(ctx context.Context, copies []evaluate.Copy,
 		return nil, err
 	}
 	return copyGaps(copies, func(c *evaluate.Copy) (from, to *digest) {
-		return originals.of[c.Original], live[readerOf(c)].of[c.Copied]
+		return originals.digests[c.Original], live[readerOf(c)].digests[c.Copied]
 	}), nil
 }
 
 // copyGaps completes the copies with what was read, and returns the gap of those that were not read.
-func copyGaps(copies []evaluate.Copy, of func(*evaluate.Copy) (from, to *digest)) []source.Gap {
+func copyGaps(copies []evaluate.Copy, digests func(*evaluate.Copy) (from, to *digest)) []source.Gap {
 	unread := 0
 	var why source.Failure
 	for i := range copies {
 		c := &copies[i]
-		from, to := of(c)
+		from, to := digests(c)
 		for _, d := range []*digest{from, to} {
 			if d.failure != (source.Failure{}) {
 				why = d.failure
@@ -98,19 +98,19 @@ type digest struct {
 
 // digests reads Secrets and ConfigMaps.
 type digests struct {
-	reader *Reader
-	mu     sync.Mutex // guards of
-	of     map[object.Ref]*digest
+	reader  *Reader
+	mu      sync.Mutex // guards digests
+	digests map[object.Ref]*digest
 }
 
-func newDigests(r *Reader) *digests { return &digests{reader: r, of: map[object.Ref]*digest{}} }
+func newDigests(r *Reader) *digests { return &digests{reader: r, digests: map[object.Ref]*digest{}} }
 
-func (d *digests) want(ref object.Ref) { d.of[ref] = &digest{} }
+func (d *digests) want(ref object.Ref) { d.digests[ref] = &digest{} }
 
 // readByLabel lists the copies by the label that Fleet gives them.
 func (d *digests) readByLabel(ctx context.Context) error {
 	kinds := map[string]bool{}
-	for ref := range d.of {
+	for ref := range d.digests {
 		kinds[ref.Kind] = true
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -128,7 +128,7 @@ func (d *digests) readByLabel(ctx context.Context) error {
 func (d *digests) readByName(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
-	for ref, digest := range d.of {
+	for ref, digest := range d.digests {
 		if digest.exists {
 			continue
 		}
@@ -153,7 +153,7 @@ func (d *digests) add(o source.Object) error {
 	if err != nil {
 		return err
 	}
-	found, wanted := d.of[m.Ref()]
+	found, wanted := d.digests[m.Ref()]
 	if !wanted {
 		return nil
 	}

@@ -66,8 +66,8 @@ func (r *Reader) LiveOnly(ctx context.Context, e *evaluate.Evaluator,
 	objects map[schema.GroupVersionKind][]*desired.Object) (evaluate.Observed, error) {
 	l := lists{reader: r, evaluator: e, options: LiveOptions{Whole: true, only: true},
 		out: evaluate.Observed{Lists: map[schema.GroupVersionKind]*evaluate.List{}}}
-	for gvk, of := range objects {
-		if err := l.desired(ctx, gvk, of); err != nil {
+	for gvk, list := range objects {
+		if err := l.desired(ctx, gvk, list); err != nil {
 			return l.out, err
 		}
 	}

@@ -324,7 +324,7 @@ func desiredBy[O any, C Claimant[O]](all []C) iter.Seq[object.ID] {
 
 // Of returns the claims to an object. The key of a cluster-scoped object has no namespace. The caller must not change
 // the slice.
-func (c *Claims[O, C]) Of(id object.ID) []O { return c.objects.of[KeyOf(id)] }
+func (c *Claims[O, C]) Of(id object.ID) []O { return c.objects.groups[KeyOf(id)] }
 
 // Contested reports whether there is more than one claim to an object.
 func (c *Claims[O, C]) Contested(id object.ID) bool {
@@ -333,12 +333,12 @@ func (c *Claims[O, C]) Contested(id object.ID) bool {
 
 // BySet returns those that have a set. At most one of them owns an object with its hash, and only the object shows
 // which. The caller must not change the slice.
-func (c *Claims[O, C]) BySet(set Set) []C { return c.sets.of[set] }
+func (c *Claims[O, C]) BySet(set Set) []C { return c.sets.groups[set] }
 
 // Kinds returns the kinds of all objects on a cluster, in no order.
 func (c *Claims[O, C]) Kinds(cluster object.ClusterID) map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
-	for k := range c.objects.of {
+	for k := range c.objects.groups {
 		if kind := k.collection.Value(); kind.cluster == cluster {
 			out[schema.GroupKind{Group: kind.group, Kind: kind.kind}] = true
 		}
@@ -348,7 +348,7 @@ func (c *Claims[O, C]) Kinds(cluster object.ClusterID) map[schema.GroupKind]bool
 
 // ordered is a map to slices in ascending order.
 type ordered[K, V comparable] struct {
-	of map[K][]V
+	groups map[K][]V
 	// several are the keys with more than one value.
 	several map[K]bool
 	compare func(a, b V) int
@@ -356,18 +356,18 @@ type ordered[K, V comparable] struct {
 
 // add adds a value after those that are equal.
 func (o ordered[K, V]) add(k K, v V) {
-	all := o.of[k]
+	all := o.groups[k]
 	i, _ := slices.BinarySearchFunc(all, v, func(a, b V) int { return cmp.Or(o.compare(a, b), -1) })
-	o.of[k] = slices.Insert(all, i, v)
+	o.groups[k] = slices.Insert(all, i, v)
 	if len(all) > 0 {
 		o.several[k] = true
 	}
 }
 
 func (o ordered[K, V]) remove(k K, v V) {
-	left := slices.DeleteFunc(o.of[k], func(other V) bool { return other == v })
-	if o.of[k] = left; len(left) == 0 {
-		delete(o.of, k)
+	left := slices.DeleteFunc(o.groups[k], func(other V) bool { return other == v })
+	if o.groups[k] = left; len(left) == 0 {
+		delete(o.groups, k)
 	}
 	if len(left) < 2 {
 		delete(o.several, k)

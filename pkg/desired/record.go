@@ -245,12 +245,12 @@ func (d *BundleDeployment) earlier(before []*state.Record) {
 // namespace. otherVersions is true if duplicates are in different versions of a kind.
 func (d *BundleDeployment) distinct(namespace string, objects []release.Object, namespaced namespaced) (out []*Object,
 	otherVersions bool) {
-	id, at := d.ID(), map[object.Key]int{}
+	id, positions := d.ID(), map[object.Key]int{}
 	d.Twice = nil
 	for _, o := range objects {
 		x := newObject(o, namespace, namespaced)
 		x.Deployment = id
-		i, known := at[x.Key()]
+		i, known := positions[x.Key()]
 		if known {
 			if out[i].APIVersion == x.APIVersion && !bytes.Equal(out[i].Raw, x.Raw) {
 				d.Twice = append(d.Twice, x.Ref)
@@ -260,7 +260,7 @@ func (d *BundleDeployment) distinct(namespace string, objects []release.Object, 
 			continue
 		}
 		x.Index = len(out)
-		at[x.Key()] = x.Index
+		positions[x.Key()] = x.Index
 		out = append(out, x)
 	}
 	return out, otherVersions
@@ -300,7 +300,7 @@ func (d *BundleDeployment) Unmasked() bool { return d.From != FromRelease && !d.
 
 // render replaces the desired objects of the bundle deployment, and returns notes for the reader. The objects of its
 // release record are kept in Recorded.
-func (d *BundleDeployment) render(x *Rendering, on *directory.Cluster) (notes []string) {
+func (d *BundleDeployment) render(x *Rendering, cluster *directory.Cluster) (notes []string) {
 	d.Rendering = *x
 	if d.BD == nil && d.Release.Name == "" && d.Scope.Evidence == "" {
 		notes = append(notes, fmt.Sprintf("the set id of bundle %s is computed without a scope: "+
@@ -318,7 +318,7 @@ func (d *BundleDeployment) render(x *Rendering, on *directory.Cluster) (notes []
 		}
 	}
 	if len(x.Objects) > 0 || len(x.Unresolved) == 0 {
-		d.replace(x, on.State.Namespaced)
+		d.replace(x, cluster.State.Namespaced)
 		return notes
 	}
 	if !x.CompetitorOnly {

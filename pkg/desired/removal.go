@@ -55,7 +55,7 @@ const helm4List = 15
 func Removals(d *directory.Directory, clusters []*state.Cluster) []*Removal {
 	var out []*Removal
 	for i, c := range d.Clusters {
-		collector := collector{Directory: d, on: c, state: clusters[i],
+		collector := collector{Directory: d, cluster: c, state: clusters[i],
 			known: map[object.DeploymentID]*directory.Deployment{}}
 		out = append(out, collector.removals()...)
 	}
@@ -65,8 +65,8 @@ func Removals(d *directory.Directory, clusters []*state.Cluster) []*Removal {
 // collector predicts the garbage collection on one cluster.
 type collector struct {
 	*directory.Directory
-	on    *directory.Cluster
-	state *state.Cluster
+	cluster *directory.Cluster
+	state   *state.Cluster
 	// known are the deployments with a BundleDeployment, without their cluster.
 	known map[object.DeploymentID]*directory.Deployment
 }
@@ -102,7 +102,7 @@ func byName(x, y *state.Record) int {
 
 // watched is the namespace of the BundleDeployments of the agent that made a record; empty if it is not known.
 func (c *collector) watched(rec *state.Record) string {
-	watched, _ := c.on.Watches(rec.AgentNamespace)
+	watched, _ := c.cluster.Watches(rec.AgentNamespace)
 	return watched
 }
 
@@ -120,7 +120,7 @@ func (c *collector) cycles(records []*state.Record) []*Removal {
 			cycle++
 		}
 		if !rec.KeepResources && !fleet.IsAgentBundle(rec.BundleID) {
-			x.Losses = losses(c.on, rec)
+			x.Losses = losses(c.cluster, rec)
 			out = append(out, x)
 			continue
 		}
@@ -167,7 +167,7 @@ func (c *collector) decided(rec *state.Record) bool {
 	if _, all := c.state.Coverage.Records.Of(rec.Namespace); !all {
 		return false
 	}
-	watched, known := c.on.Watches(rec.AgentNamespace)
+	watched, known := c.cluster.Watches(rec.AgentNamespace)
 	return known && c.Read(state.BundleDeployment, watched) && c.agentSeen(rec.AgentNamespace)
 }
 
@@ -177,7 +177,7 @@ func (c *collector) agentSeen(namespace string) bool {
 	if _, workload := c.state.Workloads[namespace]; workload {
 		return true
 	}
-	watched, _ := c.on.Watches(namespace)
+	watched, _ := c.cluster.Watches(namespace)
 	return slices.ContainsFunc(c.Fleet.Clusters, func(o *v1alpha1.Cluster) bool {
 		return watched != "" && o.Status.Namespace == watched && o.Status.Agent.Namespace == namespace
 	})
@@ -186,7 +186,7 @@ func (c *collector) agentSeen(namespace string) bool {
 // removal returns the removal of the release of a record; nil if it is not removed, or if that is not known. d is its
 // bundle deployment, nil if the BundleDeployment does not exist.
 func (c *collector) removal(rec *state.Record, d *directory.Deployment) *Removal {
-	x := &Removal{ClusterID: c.on.ID, Record: rec.Identity(), Watched: c.watched(rec)}
+	x := &Removal{ClusterID: c.cluster.ID, Record: rec.Identity(), Watched: c.watched(rec)}
 	if d == nil {
 		return x
 	}

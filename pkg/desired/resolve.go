@@ -60,8 +60,8 @@ func Resolve(in Input) *DesiredState {
 			continue
 		}
 		x := &BundleDeployment{Deployment: *d}
-		if on := in.Directory.Cluster(d.ClusterID); d.Placed {
-			x.recorded(histories[d.ClusterID][d.Release.Release()], on.State.Namespaced)
+		if cluster := in.Directory.Cluster(d.ClusterID); d.Placed {
+			x.recorded(histories[d.ClusterID][d.Release.Release()], cluster.State.Namespaced)
 		}
 		deployments = append(deployments, x)
 	}
@@ -149,10 +149,10 @@ func (s *DesiredState) On(id object.ClusterID) OnCluster {
 func (s *DesiredState) Deployment(id object.DeploymentID) *BundleDeployment { return s.byID[id] }
 
 // shared returns those of the deleted objects that other releases desire.
-func (s *DesiredState) shared(on object.ClusterID, l *Losses, rec *state.Record) []*Object {
+func (s *DesiredState) shared(cluster object.ClusterID, l *Losses, rec *state.Record) []*Object {
 	var out []*Object
 	for _, ref := range l.Deletes {
-		for _, o := range s.On(on).Of(ref.Key()) {
+		for _, o := range s.On(cluster).Of(ref.Key()) {
 			if s.Deployment(o.Deployment).Release.Release() != rec.Release() {
 				out = append(out, o)
 			}

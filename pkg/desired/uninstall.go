@@ -52,7 +52,7 @@ func (s *DesiredState) Uninstalls(clusters []*state.Cluster,
 	selected func(*BundleDeployment) bool) map[object.DeploymentID][]*Uninstall {
 	out := map[object.DeploymentID][]*Uninstall{}
 	for i, c := range s.Clusters {
-		u := uninstaller{on: c, state: clusters[i], histories: clusters[i].Histories()}
+		u := uninstaller{cluster: c, state: clusters[i], histories: clusters[i].Histories()}
 		byOwner := u.byOwner()
 		for _, d := range s.Deployments {
 			if d.IsOn(c.ID) && selected(d) {
@@ -68,7 +68,7 @@ func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) [
 	var out []*Uninstall
 	for _, history := range histories {
 		x := u.uninstall(history)
-		x.Shared = s.shared(u.on.ID, &x.Losses, x.Record)
+		x.Shared = s.shared(u.cluster.ID, &x.Losses, x.Record)
 		out = append(out, x)
 	}
 	slices.SortFunc(out, func(x, y *Uninstall) int { return byName(x.Record, y.Record) })
@@ -80,8 +80,8 @@ func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) [
 
 // uninstaller predicts the uninstalls on one cluster.
 type uninstaller struct {
-	on    *directory.Cluster
-	state *state.Cluster
+	cluster *directory.Cluster
+	state   *state.Cluster
 	// histories are the revisions of each release ("namespace/name"), ascending.
 	histories map[string][]*state.Record
 }
@@ -94,8 +94,8 @@ func (u *uninstaller) byOwner() map[owner][][]*state.Record {
 	out := map[owner][][]*state.Record{}
 	for _, name := range slices.Sorted(maps.Keys(u.histories)) {
 		if last := directory.Latest(u.histories[name]); last != nil {
-			of := owner{last.AgentNamespace, last.BundleID}
-			out[of] = append(out[of], u.histories[name])
+			from := owner{last.AgentNamespace, last.BundleID}
+			out[from] = append(out[from], u.histories[name])
 		}
 	}
 	return out
@@ -124,7 +124,7 @@ func (u *uninstaller) uninstall(history []*state.Record) *Uninstall {
 			", which only agents of some versions find, and the version of the agent is not known"
 	case x.Spared == SparedByOption, x.Spared == SparedAgent:
 		x.RecordsStay = rec.Name.Name != rec.BundleID
-		for _, o := range objectsOf(u.on, rec) {
+		for _, o := range objectsOf(u.cluster, rec) {
 			x.Kept = append(x.Kept, KeptObject{o.Ref, KeptByOption})
 		}
 	case x.Spared != "":
@@ -135,7 +135,7 @@ func (u *uninstaller) uninstall(history []*state.Record) *Uninstall {
 	case rec.OverBound != "":
 		x.Problem, x.Detail = directory.RecordUnreadable, rec.OverBound
 	default:
-		x.Losses = losses(u.on, rec)
+		x.Losses = losses(u.cluster, rec)
 	}
 	return x
 }
@@ -164,14 +164,14 @@ func (u *uninstaller) spared(rec *state.Record) (Spared, directory.Problem) {
 // UninstallUnknown returns the reason why it is not known which releases of a bundle deployment are removed, if none
 // was found. Both are empty if there are none.
 func (s *DesiredState) UninstallUnknown(d *BundleDeployment) (directory.Problem, string) {
-	on := s.Cluster(d.ClusterID)
+	cluster := s.Cluster(d.ClusterID)
 	switch {
 	case !d.Placed:
 		return cmp.Or(d.Problem, directory.ClusterNotRead), d.Detail
 	case d.Problem != "" && d.Problem != directory.NoReleaseRecord:
 		return d.Problem, d.Detail
-	case on.State.Captured && d.Release.Name != "":
+	case cluster.State.Captured && d.Release.Name != "":
 		return directory.RecordNotCaptured, "the record of its release is not in the snapshot"
 	}
-	return directory.RecordsProblem(on.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
+	return directory.RecordsProblem(cluster.State, cmp.Or(d.Release.Namespace, d.Options().ReleaseNamespace()))
 }

@@ -47,8 +47,8 @@ type Cluster struct {
 const TrustNamespace = ownership.TrustNamespace
 
 // TrustsRecords reports whether the release records of a namespace are trusted for the objects of all namespaces.
-func TrustsRecords(on *state.Cluster, namespace string) bool {
-	return ownership.TrustsRecords(namespace, on.TrustLabels)
+func TrustsRecords(cluster *state.Cluster, namespace string) bool {
+	return ownership.TrustsRecords(namespace, cluster.TrustLabels)
 }
 
 // TrustsRecords is the function of that name for this cluster.

@@ -135,15 +135,15 @@ var (
 // replaceInWord writes a text without blanks, which can have several addresses.
 func replaceInWord(out *strings.Builder, word string, replace func(string) string) {
 	begins := scheme.FindAllStringIndex(word, -1)
-	begins = slices.DeleteFunc(begins, func(at []int) bool {
-		return at[0] > begins[0][0] && inPassword(word[:at[0]])
+	begins = slices.DeleteFunc(begins, func(found []int) bool {
+		return found[0] > begins[0][0] && inPassword(word[:found[0]])
 	})
 	begins = append(begins, []int{len(word), len(word)})
 	replaceInSCP(out, word[:begins[0][0]], replace)
-	for i, at := range begins[:len(begins)-1] {
-		prefix := word[at[0]:at[1]]
+	for i, found := range begins[:len(begins)-1] {
+		prefix := word[found[0]:found[1]]
 		out.WriteString(prefix)
-		replaceInURL(out, word[at[1]:begins[i+1][0]], strings.Contains(prefix, "%"), replace)
+		replaceInURL(out, word[found[1]:begins[i+1][0]], strings.Contains(prefix, "%"), replace)
 	}
 }
 
@@ -181,8 +181,8 @@ func loginLength(address string, escaped bool) int {
 		end = escapedHostEnd
 	}
 	authority := len(address)
-	if at := end.FindStringIndex(address); at != nil {
-		authority = at[0]
+	if found := end.FindStringIndex(address); found != nil {
+		authority = found[0]
 	}
 	all, beforeHost := loginEnds(address)
 	if len(all) == 0 {
@@ -203,14 +203,14 @@ func loginLength(address string, escaped bool) int {
 
 // loginEnds returns where a login in a URL can end, and which of the ends are before what must be a host.
 func loginEnds(address string) (all, beforeHost []int) {
-	for _, at := range loginEnd.FindAllStringIndex(address, -1) {
-		next := address[at[0]:min(len(address), at[0]+longestHost)]
+	for _, found := range loginEnd.FindAllStringIndex(address, -1) {
+		next := address[found[0]:min(len(address), found[0]+longestHost)]
 		if d := digest.FindStringIndex(next); len(d) > 0 && d[0] == 0 {
 			continue
 		}
-		all = append(all, at[0])
-		if beginsWithHost.MatchString(next[at[1]-at[0]:]) {
-			beforeHost = append(beforeHost, at[0])
+		all = append(all, found[0])
+		if beginsWithHost.MatchString(next[found[1]-found[0]:]) {
+			beforeHost = append(beforeHost, found[0])
 		}
 	}
 	return all, beforeHost

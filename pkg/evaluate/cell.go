@@ -119,8 +119,8 @@ func (c *cell) attributed(o *Object, diffs []compare.Difference) []Difference {
 // agentsOf returns the managers that wrote the ownership metadata of the object: Fleet's agent, and Helm before it.
 func agentsOf(managers *compare.Managers) []string {
 	var out []string
-	for _, at := range [][]string{{"labels", fleet.HashLabel}, {"annotations", fleet.ReleaseNameAnnotation}} {
-		path := fieldpath.MakePathOrDie("metadata", at[0], at[1])
+	for _, field := range [][]string{{"labels", fleet.HashLabel}, {"annotations", fleet.ReleaseNameAnnotation}} {
+		path := fieldpath.MakePathOrDie("metadata", field[0], field[1])
 		if m := managers.Of(compare.Difference{Path: path, Live: "", LiveSet: true}); m != nil {
 			out = append(out, m.Name)
 		}

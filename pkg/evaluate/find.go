@@ -181,7 +181,7 @@ func eachNamed(in *directory.Directory, add func(kind, namespace, name string)) 
 		if in.Fleet == nil || k.Name == state.BundleDeployment || k.Name == state.ClusterGroup {
 			continue
 		}
-		for _, o := range k.Of(in.Fleet) {
+		for _, o := range k.List(in.Fleet) {
 			add(k.Name, o.GetNamespace(), o.GetName())
 		}
 	}

@@ -121,7 +121,7 @@ func (s Scope) PickAny(desired *directory.Directory) ([]*directory.Deployment, e
 func (s Scope) above(f *state.Fleet) bool {
 	for _, k := range state.Subjects {
 		in := func(o v1alpha1.Object) bool { return k.Name != state.BundleDeployment && s.Has(k.Name, o) }
-		if slices.ContainsFunc(k.Of(f), in) {
+		if slices.ContainsFunc(k.List(f), in) {
 			return true
 		}
 	}
@@ -168,7 +168,7 @@ func workspaces(desired *directory.Directory) []string {
 		if k.Name == state.BundleDeployment || k.Name == state.ClusterGroup {
 			continue
 		}
-		for _, o := range k.Of(desired.Fleet) {
+		for _, o := range k.List(desired.Fleet) {
 			seen[o.GetNamespace()] = true
 		}
 	}
@@ -182,7 +182,7 @@ func (s Scope) exists(f *state.Fleet, t Target) bool {
 		if !t.is(k.Name) || k.Name == state.BundleDeployment {
 			continue
 		}
-		for _, o := range k.Of(f) {
+		for _, o := range k.List(f) {
 			ns, name := o.GetNamespace(), o.GetName()
 			if t.matches(ns+"/"+name) && (s.Namespace == "" || s.Namespace == ns) {
 				return true

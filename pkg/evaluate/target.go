@@ -189,7 +189,7 @@ var remaining = []any{"NamespaceContentRemaining", "NamespaceFinalizersRemaining
 // Deletion returns what keeps an object from being deleted, as a sentence; empty if nothing is stated, or if it is not
 // being deleted.
 func Deletion(content object.Content) string {
-	if at, _, _ := unstructured.NestedFieldNoCopy(content, "metadata", "deletionTimestamp"); at == nil {
+	if deleted, _, _ := unstructured.NestedFieldNoCopy(content, "metadata", "deletionTimestamp"); deleted == nil {
 		return ""
 	}
 	var out []string

@@ -109,7 +109,7 @@ func newTree(wanted *desired.DesiredState, scope []*BundleDeployment, includes f
 		if k.Name == state.BundleDeployment {
 			continue
 		}
-		for _, o := range k.Of(wanted.Fleet) {
+		for _, o := range k.List(wanted.Fleet) {
 			a := &Aggregate{Kind: k.Name, Object: o, InScope: includes(k.Name, o)}
 			a.Listed = wanted.Read(state.BundleDeployment, "")
 			if c, ok := o.(*v1alpha1.Cluster); ok {
@@ -265,7 +265,7 @@ func NotFound(desired *directory.Directory, t Target, namespace string) *NotFoun
 		if !t.is(k.Name) || desired.Fleet == nil {
 			continue
 		}
-		for _, o := range k.Of(desired.Fleet) {
+		for _, o := range k.List(desired.Fleet) {
 			add(o.GetNamespace(), o.GetName())
 		}
 		if k.Name != state.BundleDeployment && !desired.Read(k.Name, stated) {

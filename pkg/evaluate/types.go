@@ -372,13 +372,13 @@ const helm4 = 15
 // conflict. An upgrade uses the method of the last deploy. An installation is server-side with Helm 4. Neither is
 // server-side if an option makes Helm force or take over (docs/fleet-behavior.md, 1.6 and 1.7). If not all records
 // could be read, it returns false.
-func serverSide(d *desired.BundleDeployment, on *state.Cluster) bool {
+func serverSide(d *desired.BundleDeployment, cluster *state.Cluster) bool {
 	options := d.Options()
 	if forces(options) {
 		return false
 	}
-	_, recordsRead := on.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
-	switch last := on.Latest[d.Ownership.Release()]; {
+	_, recordsRead := cluster.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	switch last := cluster.Latest[d.Ownership.Release()]; {
 	case last != nil:
 		return last.ApplyMethod == applyServerSide && last.Status != release.StatusUninstalling
 	case !recordsRead, options.Helm != nil && options.Helm.TakeOwnership:

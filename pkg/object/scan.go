@@ -210,9 +210,9 @@ func (n *names) of(name []byte) string {
 	if len(name) == 0 || len(name) > longest {
 		return string(name)
 	}
-	at := &n[(uint(len(name))*31+uint(name[0])*7+uint(name[len(name)-1]))%uint(len(n))]
-	if *at != string(name) {
-		*at = string(name)
+	entry := &n[(uint(len(name))*31+uint(name[0])*7+uint(name[len(name)-1]))%uint(len(n))]
+	if *entry != string(name) {
+		*entry = string(name)
 	}
-	return *at
+	return *entry
 }

@@ -245,14 +245,14 @@ func (r *rollout) failed() {
 // retry adds how Fleet tries a failed deploy again, after what must be done before. Another installation has no effect
 // as long as something is predicted to refuse it.
 func (r *rollout) retry() {
-	condition, of := FailedDeploy(r.d), -1
+	condition, last := FailedDeploy(r.d), -1
 	failed, refused := false, false
 	for i, item := range r.Items {
 		switch {
 		case item.Rule == report.LastDeployFailed:
-			of, failed = i, true
+			last, failed = i, true
 		case item.Severity == report.Error:
-			of, refused = i, true
+			last, refused = i, true
 		}
 	}
 	if condition == "" || !failed { // nothing is predicted for what is being deleted
@@ -261,7 +261,7 @@ func (r *rollout) retry() {
 	if condition == "Installed" && refused {
 		return
 	}
-	r.Items[of].Remedies = append(r.Items[of].Remedies, r.c.RetryNow(r.d, condition))
+	r.Items[last].Remedies = append(r.Items[last].Remedies, r.c.RetryNow(r.d, condition))
 }
 
 // refusals reports problems that prevent any deployment by Fleet's agent.
@@ -354,7 +354,7 @@ func (r *rollout) circle(later []string, siblings []*directory.Deployment) []str
 	}
 	within := func(name string) bool { return next[name] != nil }
 	for range next { // a bundle that depends only on bundles outside of a circle is outside too
-		maps.DeleteFunc(next, func(_ string, on []string) bool { return !slices.ContainsFunc(on, within) })
+		maps.DeleteFunc(next, func(_ string, required []string) bool { return !slices.ContainsFunc(required, within) })
 	}
 	return slices.DeleteFunc(slices.Clone(later), func(name string) bool { return !within(name) })
 }

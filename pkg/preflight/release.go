@@ -51,9 +51,9 @@ func (r *rollout) action(d *directory.Deployment) (action string, takes bool) {
 	if !d.Placed {
 		return "", false
 	}
-	on := r.c.Result.Desired.Cluster(d.ClusterID)
-	last := on.State.Latest[d.Ownership.Release()]
-	_, recordsRead := on.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
+	cluster := r.c.Result.Desired.Cluster(d.ClusterID)
+	last := cluster.State.Latest[d.Ownership.Release()]
+	_, recordsRead := cluster.State.Coverage.Records.Of(d.Ownership.ReleaseNamespace)
 	switch {
 	case last != nil && !uninstalling(last):
 		return report.RolloutUpgrade, true
@@ -114,10 +114,10 @@ func (r *rollout) notBuilt() {
 	if r.Action != report.RolloutUpgrade || d.Release.Release() != d.Ownership.Release() {
 		return
 	}
-	on := r.c.Result.Desired.Cluster(d.ClusterID)
+	cluster := r.c.Result.Desired.Cluster(d.ClusterID)
 	for _, o := range d.Removed {
 		desired := slices.ContainsFunc(d.Desired, func(x *desired.Object) bool { return x.Ref == o.Ref })
-		if desired || !on.State.NotServed(o.GroupVersionKind()) { // a desired object has an item of its own
+		if desired || !cluster.State.NotServed(o.GroupVersionKind()) { // a desired object has an item of its own
 			continue
 		}
 		r.add("KindNotServed", &o.Ref, "%s is in release %s in version %s, which the cluster does not serve any more: "+

@@ -83,11 +83,11 @@ func place(l *layout, name string) phrase {
 func interval(seconds int64) string {
 	d := time.Duration(seconds) * time.Second
 	for _, unit := range []struct {
-		of   time.Duration
-		name string
+		length time.Duration
+		name   string
 	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
-		if d >= 2*unit.of {
-			return strconv.FormatInt(int64(d/unit.of), 10) + unit.name
+		if d >= 2*unit.length {
+			return strconv.FormatInt(int64(d/unit.length), 10) + unit.name
 		}
 	}
 	if d == 0 {
@@ -281,7 +281,7 @@ func topics(l *layout, all []report.Topic) {
 
 // heading names a kind of topics.
 func heading(k report.TopicKind) string {
-	of := map[report.TopicKind]string{
+	headings := map[report.TopicKind]string{
 		report.TopicState:     " of objects and bundle deployments",
 		report.TopicReason:    " of the states Unowned and Unknown",
 		report.TopicCause:     " of wrong numbers",
@@ -289,7 +289,7 @@ func heading(k report.TopicKind) string {
 		report.TopicRule:      " of preflight",
 		report.TopicSituation: " of adopt",
 	}
-	return strings.ToUpper(string(k)) + "S" + of[k]
+	return strings.ToUpper(string(k)) + "S" + headings[k]
 }
 
 // label is the name of a topic in a list; for a finding with its severity and its title.

@@ -166,10 +166,10 @@ var columns = []deploymentColumn{
 const clusterHeader, maxCluster = "CLUSTER", 24
 
 // number is the column of a number of objects.
-func number(header, short string, as style, of func(report.Counts) int) deploymentColumn {
+func number(header, short string, as style, count func(report.Counts) int) deploymentColumn {
 	return deploymentColumn{column{header: header, short: short, right: true, count: true}, false,
 		func(_ *layout, bd *report.BundleDeployment) phrase {
-			n := of(bd.Counts)
+			n := count(bd.Counts)
 			if n == 0 {
 				return join(none)
 			}

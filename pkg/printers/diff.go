@@ -17,7 +17,7 @@ import (
 // diff adds the fields of an object that differ: each path with the writer of the live value, and then a unified diff
 // of their values in YAML. A field with a third value, that of the release record, is in a second diff. The lines of a
 // diff have no indent and are not wrapped, so that they can be copied.
-func diff(l *layout, cluster string, of object.Ref, diffs []report.Difference) {
+func diff(l *layout, cluster string, ref object.Ref, diffs []report.Difference) {
 	if len(diffs) == 0 {
 		return
 	}
@@ -29,11 +29,11 @@ func diff(l *layout, cluster string, of object.Ref, diffs []report.Difference) {
 		}
 	}
 	if l.ExternalDiff != nil {
-		l.ExternalDiff(cluster, of, diffs)
+		l.ExternalDiff(cluster, ref, diffs)
 	} else {
-		sides(l, of, diffs, "bundle", "cluster", digest.Cluster)
+		sides(l, ref, diffs, "bundle", "cluster", digest.Cluster)
 	}
-	sides(l, of, recorded, "bundle", "release", digest.Release)
+	sides(l, ref, recorded, "bundle", "release", digest.Release)
 }
 
 // field adds the path of a field, who wrote its live value and when, and which value the release record has.
@@ -61,7 +61,7 @@ func field(l *layout, d *report.Difference) {
 var signStyles = map[rune]style{'-': red, '+': green, digest.Omitted: dim}
 
 // sides adds the values of two sides as a unified diff. from and to are their names.
-func sides(l *layout, of object.Ref, diffs []report.Difference, from, to string, side digest.Side) {
+func sides(l *layout, ref object.Ref, diffs []report.Difference, from, to string, side digest.Side) {
 	if len(diffs) == 0 {
 		return
 	}
@@ -75,8 +75,8 @@ func sides(l *layout, of object.Ref, diffs []report.Difference, from, to string,
 	if !l.Full {
 		hunks, shortened, dropped = digest.Cut(hunks)
 	}
-	l.title(fmt.Sprintf("--- %-7s  %s", from, of.Key()))
-	l.title(fmt.Sprintf("+++ %-7s  %s", to, of.Key()))
+	l.title(fmt.Sprintf("--- %-7s  %s", from, ref.Key()))
+	l.title(fmt.Sprintf("+++ %-7s  %s", to, ref.Key()))
 	for _, h := range hunks {
 		head := styled(cyan, "@@ "+h.Range+" @@")
 		if len(diffs) > 1 {
@@ -114,9 +114,9 @@ func otherEvidence(evidence []string, diffs []report.Difference) []string {
 
 // changed adds fields that are written, each with its present writer, and with its values if that is requested and they
 // fit.
-func changed(l *layout, of object.Ref, diffs []report.Difference, values bool) {
+func changed(l *layout, ref object.Ref, diffs []report.Difference, values bool) {
 	if l.Diff {
-		diff(l, "", of, diffs)
+		diff(l, "", ref, diffs)
 		return
 	}
 	listed(l, inset, diffs, "", func(d report.Difference) {
@@ -189,9 +189,9 @@ func listed[T any](l *layout, indent string, list []T, others string, show func(
 }
 
 // more adds the number of elements that are not shown, if there are any.
-func (l *layout) more(indent string, n int, of string) {
+func (l *layout) more(indent string, n int, what string) {
 	if n > 0 {
-		l.line(indent, faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, of)))
+		l.line(indent, faint(fmt.Sprintf("… and %d more%s (-o wide shows them)", n, what)))
 	}
 }
 
@@ -210,15 +210,15 @@ func (l *layout) list(indent string, heading phrase, all []string) {
 
 // grouped returns the elements of a list in groups with the same key, in the order of their first elements.
 func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
-	at := map[K]int{}
+	positions := map[K]int{}
 	var out [][]T
 	for _, x := range list {
 		k := key(x)
-		if _, known := at[k]; !known {
-			at[k] = len(out)
+		if _, known := positions[k]; !known {
+			positions[k] = len(out)
 			out = append(out, nil)
 		}
-		out[at[k]] = append(out[at[k]], x)
+		out[positions[k]] = append(out[positions[k]], x)
 	}
 	return out
 }

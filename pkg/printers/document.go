@@ -189,7 +189,7 @@ type Options struct {
 	Full bool
 	// ExternalDiff is called instead of showing the values of an object's fields that differ. The cluster is empty if
 	// the document is about one cluster.
-	ExternalDiff func(cluster string, of object.Ref, differences []report.Difference)
+	ExternalDiff func(cluster string, ref object.Ref, differences []report.Difference)
 	// Width is the number of columns of the terminal; 0 if the output is no terminal.
 	Width int
 	// Rows is the number of lines that the first screen of an audit may have; 0 if the output is no terminal.

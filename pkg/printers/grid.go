@@ -66,26 +66,26 @@ func (t *table) at(header string) int {
 }
 
 // removeAt removes a column.
-func (t *table) removeAt(at int) {
-	t.columns = slices.Delete(slices.Clone(t.columns), at, at+1)
+func (t *table) removeAt(index int) {
+	t.columns = slices.Delete(slices.Clone(t.columns), index, index+1)
 	for i := range t.rows {
-		t.rows[i] = slices.Delete(t.rows[i], at, at+1)
+		t.rows[i] = slices.Delete(t.rows[i], index, index+1)
 	}
 }
 
 // empty reports whether a column has no value.
-func (t *table) empty(at int) bool {
+func (t *table) empty(index int) bool {
 	return !slices.ContainsFunc(t.rows, func(row []phrase) bool {
-		text := row[at].text()
+		text := row[index].text()
 		return text != none && text != ""
 	})
 }
 
 // removeEmpty removes the column with a header if all of its cells are empty.
 func (t *table) removeEmpty(header string) {
-	at := t.at(header)
-	if !slices.ContainsFunc(t.rows, func(row []phrase) bool { return row[at].text() != "" }) {
-		t.removeAt(at)
+	index := t.at(header)
+	if !slices.ContainsFunc(t.rows, func(row []phrase) bool { return row[index].text() != "" }) {
+		t.removeAt(index)
 	}
 }
 

@@ -75,15 +75,15 @@ func answer(d *report.Deletion) string {
 
 // removes says how many objects a deletion removes, and where.
 func removes(d *report.Deletion) string {
-	verb, on := " removes ", plural(d.Summary.Removing, "cluster")
+	verb, where := " removes ", plural(d.Summary.Removing, "cluster")
 	uncertain := func(c report.ClusterImpact) bool { return c.Result == report.ImpactMayRemove }
 	if slices.ContainsFunc(d.Clusters, uncertain) {
 		verb = " may remove "
 	}
 	if d.Summary.Removing == 0 {
-		on = "the management cluster"
+		where = "the management cluster"
 	}
-	return verb + plural(d.Summary.Removed, "object") + " on " + on + amongThem(d.Summary.Losses)
+	return verb + plural(d.Summary.Removed, "object") + " on " + where + amongThem(d.Summary.Losses)
 }
 
 // deletionName is a deleted object as an argument of this program.
@@ -95,14 +95,14 @@ func deletionName(d *report.Deletion) string {
 func amongThem(l report.Losses) string {
 	var parts []string
 	if n := l.CustomResourceDefinitions; n > 0 {
-		of := plural(l.CustomResources, "custom resource")
+		what := plural(l.CustomResources, "custom resource")
 		switch {
 		case l.Uncounted == n:
-			of = "custom resources that could not be counted"
+			what = "custom resources that could not be counted"
 		case l.Uncounted > 0:
-			of = "at least " + of
+			what = "at least " + what
 		}
-		parts = append(parts, plural(n, "CustomResourceDefinition")+" with "+of)
+		parts = append(parts, plural(n, "CustomResourceDefinition")+" with "+what)
 	}
 	if n := l.PersistentVolumeClaims; n > 0 {
 		parts = append(parts, plural(n, "PersistentVolumeClaim"))

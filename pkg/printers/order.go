@@ -155,19 +155,19 @@ func noResult(l *layout, reasons map[string]int) {
 
 // wellLine counts the bundle deployments that the table does not show because they are well.
 func wellLine(l *layout, r rows) {
-	other, on := "other ", ""
+	other, where := "other ", ""
 	if len(r.shown) == 0 {
 		other = ""
 	}
 	if n := clustersOf(r.well); n > 1 {
-		on = " on " + plural(n, "cluster")
+		where = " on " + plural(n, "cluster")
 	}
 	reported := ", as Fleet reports"
 	if slices.ContainsFunc(r.well, func(bd report.BundleDeployment) bool { return bd.Reported == nil }) {
 		reported = ""
 	}
 	l.say("", fmt.Sprintf("Ready%s: %s%s (--all shows them).", reported,
-		plural(len(r.well), other+"bundle deployment"), on))
+		plural(len(r.well), other+"bundle deployment"), where))
 }
 
 // clustersOf is the number of clusters of bundle deployments.

@@ -27,8 +27,10 @@ func overviewOf(l *layout, a *report.Audit) bool {
 	case len(a.BundleDeployments) <= digest.MaxDetailed:
 		return false
 	}
-	of := a.BundleDeployments[0].Bundle
-	return slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool { return bd.Bundle != of })
+	bundle := a.BundleDeployments[0].Bundle
+	return slices.ContainsFunc(a.BundleDeployments, func(bd report.BundleDeployment) bool {
+		return bd.Bundle != bundle
+	})
 }
 
 // overview is the first screen of an audit: the result, the causes, the most urgent one first, and a table of what is
@@ -68,11 +70,11 @@ func overview(l *layout, a *report.Audit) {
 
 // countsOf counts problems by the severities that they are shown with.
 func countsOf(problems []*digest.Problem) report.FindingCounts {
-	of := map[report.Severity]int{}
+	counts := map[report.Severity]int{}
 	for _, p := range problems {
-		of[p.First().Severity]++
+		counts[p.First().Severity]++
 	}
-	return report.FindingCounts{Error: of[report.Error], Warning: of[report.Warning], Info: of[report.Info]}
+	return report.FindingCounts{Error: counts[report.Error], Warning: counts[report.Warning], Info: counts[report.Info]}
 }
 
 // rowsOf is the table of what is not well, what is only counted, and what a line of the table is called: the table of
@@ -82,7 +84,7 @@ func rowsOf(l *layout, a *report.Audit) (rows [][]block, ready []*digest.Spread,
 		return l.aside(func(l *layout) { deployments(l, a) }), nil, "more line"
 	}
 	by := levelOf(l.By)
-	shown, ready := splitSpreads(l, digest.Spreads(a, by.of))
+	shown, ready := splitSpreads(l, digest.Spreads(a, by.name))
 	if len(shown) > 0 {
 		rows = l.aside(func(l *layout) { l.add(spreadTable(l, a, by, shown)) })
 	}
@@ -164,11 +166,11 @@ func hints(l *layout, a *report.Audit, problems []*digest.Problem) {
 // details is the command that shows details: those of the bundle with the first problem if there are many bundle
 // deployments, otherwise of all.
 func details(l *layout, a *report.Audit, problems []*digest.Problem) string {
-	of := slices.IndexFunc(problems, func(p *digest.Problem) bool { return strings.Contains(p.First().Bundle, "/") })
-	if of < 0 || len(a.BundleDeployments) <= digest.MaxDetailed {
+	index := slices.IndexFunc(problems, func(p *digest.Problem) bool { return strings.Contains(p.First().Bundle, "/") })
+	if index < 0 || len(a.BundleDeployments) <= digest.MaxDetailed {
 		return l.Again + " --all"
 	}
-	namespace, name, _ := strings.Cut(problems[of].First().Bundle, "/")
+	namespace, name, _ := strings.Cut(problems[index].First().Bundle, "/")
 	return l.Details + " " + escape.Shell("bundle/"+name) + " -n " + escape.Shell(namespace)
 }
 
@@ -277,9 +279,9 @@ func wellSpreads(l *layout, well []*digest.Spread) {
 func spreadTable(l *layout, a *report.Audit, by level, all []*digest.Spread) *table {
 	t := newTable(l, []column{{header: strings.ToUpper(by.kind)}, {header: "READY", right: true},
 		{header: problemsHeader}})
-	name, below := namesOf(all), bundles.of
+	name, below := namesOf(all), bundles.name
 	if by.kind == bundles.kind {
-		below = clusters.of
+		below = clusters.name
 	}
 	for _, s := range all {
 		t.add(join(name(s)), part(s.Ready(), s.All), nil)

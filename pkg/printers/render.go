@@ -118,19 +118,19 @@ func (p paragraph) lines(r renderer) []string {
 func (r renderer) wrapped(words []phrase, first, rest int) []string {
 	most := min(r.columns, maxProse)
 	var out []string
-	line, at := "", first
+	line, column := "", first
 	for _, word := range words {
 		n := word.width()
-		if line != "" && at+1+n > most {
+		if line != "" && column+1+n > most {
 			out = append(out, line)
-			line, at = "", rest
+			line, column = "", rest
 		}
 		if line != "" {
 			line += " "
-			at++
+			column++
 		}
 		line += r.phrase(word)
-		at += n
+		column += n
 	}
 	if line != "" {
 		out = append(out, line)

@@ -28,9 +28,9 @@ var (
 // the reason at its end, after what wraps it: it then loses its middle. Another message loses its end.
 func within(about, message string, n int) string {
 	whole := func() string { return strings.TrimSpace(about + " " + message) }
-	at := len(strings.Fields(about))
+	index := len(strings.Fields(about))
 	words := withShortNames(whole(), n, wholeWord)
-	about, message = strings.Join(words[:at], " "), strings.Join(words[at:], " ")
+	about, message = strings.Join(words[:index], " "), strings.Join(words[index:], " ")
 	for _, part := range []*string{&about, &message} {
 		for _, list := range lists.FindAllString(*part, -1) {
 			if span(whole()) > n {

@@ -23,7 +23,7 @@ func Tree(a *report.Audit, o Options) Document {
 // level is a level of a tree.
 type level struct {
 	kind string
-	of   func(*report.BundleDeployment) string // "namespace/name"
+	name func(*report.BundleDeployment) string // "namespace/name"
 }
 
 var (
@@ -106,7 +106,7 @@ func (t forest) named(targets []string) []branch {
 		kind, name, _ := strings.Cut(target, "/")
 		if levels := shapes[kind]; len(levels) > 0 {
 			out = append(out, t.branches(t.members(func(bd *report.BundleDeployment) bool {
-				key := levels[0].of(bd) // with or without the namespace; an empty name is that of every object
+				key := levels[0].name(bd) // with or without the namespace; an empty name is that of every object
 				return key != "" && (name == "" || strings.HasSuffix("/"+key, "/"+name))
 			}), levels)...)
 		}
@@ -118,7 +118,7 @@ func (t forest) named(targets []string) []branch {
 func (t forest) everything() []branch {
 	roots := []level{gitRepos, helmOps, bundles, releases}
 	first := func(bd *report.BundleDeployment) int {
-		return slices.IndexFunc(roots, func(root level) bool { return root.of(bd) != "" })
+		return slices.IndexFunc(roots, func(root level) bool { return root.name(bd) != "" })
 	}
 	var out []branch
 	for i, root := range roots {
@@ -136,7 +136,7 @@ func (t forest) everything() []branch {
 func (t forest) withEmpty(root level, branches []branch, members []*report.BundleDeployment) []branch {
 	known := map[string]bool{}
 	for _, bd := range members {
-		known[root.of(bd)] = true
+		known[root.name(bd)] = true
 	}
 	for key := range t.aggregates {
 		kind, name, _ := strings.Cut(key, " ")
@@ -166,7 +166,7 @@ func (t forest) branches(members []*report.BundleDeployment, levels []level) []b
 	}
 	groups := map[string][]*report.BundleDeployment{}
 	for _, bd := range members {
-		groups[levels[0].of(bd)] = append(groups[levels[0].of(bd)], bd)
+		groups[levels[0].name(bd)] = append(groups[levels[0].name(bd)], bd)
 	}
 	var out, well []branch
 	var counted []*report.BundleDeployment
@@ -278,7 +278,7 @@ func (t forest) deploymentBranches(members []*report.BundleDeployment, leaf leve
 	}
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(x, y *report.BundleDeployment) int {
-		return cmp.Or(rank(x)-rank(y), cmp.Compare(leaf.of(x), leaf.of(y)))
+		return cmp.Or(rank(x)-rank(y), cmp.Compare(leaf.name(x), leaf.name(y)))
 	})
 	var out []branch
 	for i, bd := range members {
@@ -313,7 +313,7 @@ func (t forest) counted(members []*report.BundleDeployment, leaf level) []branch
 }
 
 func (t forest) deployment(bd *report.BundleDeployment, leaf level) branch {
-	out := branch{name: leaf.kind + " " + cmp.Or(leaf.of(bd), "unknown"), state: stateIn(bd.State),
+	out := branch{name: leaf.kind + " " + cmp.Or(leaf.name(bd), "unknown"), state: stateIn(bd.State),
 		ready: ready(bd), reason: bd.Reason, below: t.objects(bd.Resources)}
 	t.reported(&out, bd.Reported)
 	return out

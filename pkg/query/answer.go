@@ -278,19 +278,19 @@ func (s *subject) addWriters(entries []report.MetadataEntry, o source.Object) {
 }
 
 func (s *subject) hash(value string) string {
-	of := "hash of a set that is not known here"
+	text := "hash of a set that is not known here"
 	if s.owner != nil {
-		of = fmt.Sprintf("hash of set %q: bundle deployment %s", s.owner.Ownership.SetID, s.owner.Key())
+		text = fmt.Sprintf("hash of set %q: bundle deployment %s", s.owner.Ownership.SetID, s.owner.Key())
 	}
 	gvk, name, ns := s.annotations[fleet.OwnerGVKAnnotation], s.annotations[fleet.OwnerNameAnnotation],
 		s.annotations[fleet.OwnerNamespaceAnnotation]
 	switch id := s.have.SetID; {
 	case id == "":
-		return of
+		return text
 	case fleet.HashOf(id, gvk, name, ns) == value:
-		return of + "; the id matches it"
+		return text + "; the id matches it"
 	}
-	return of + "; the id does not match it"
+	return text + "; the id does not match it"
 }
 
 func (s *subject) id(value string) string {

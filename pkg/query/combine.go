@@ -29,8 +29,8 @@ func byCluster(a, b check.Member) int {
 func (x *explainer) combine(r object.Ref, list []check.Member, own []check.Cause) report.WhyObject {
 	out := report.WhyObject{Ref: r, State: report.Ready}
 	place := map[string]int{}
-	add := func(of check.Cause) (at int, shown report.WhyCause) {
-		shown = x.cause(of)
+	add := func(cause check.Cause) (index int, shown report.WhyCause) {
+		shown = x.cause(cause)
 		key := foldKey(shown)
 		i, known := place[key]
 		if !known {
@@ -61,12 +61,12 @@ func (x *explainer) combine(r object.Ref, list []check.Member, own []check.Cause
 		default:
 			out.Summary.Unknown++
 		}
-		of := whyDeployment(m)
+		deployment := whyDeployment(m)
 		i, shown := add(m.Cause)
 		if c := &out.Causes[i]; !slices.Equal(shown.Remedies, c.Remedies) {
-			of.Remedies = shown.Remedies
+			deployment.Remedies = shown.Remedies
 		}
-		out.Causes[i].Deployments = append(out.Causes[i].Deployments, of)
+		out.Causes[i].Deployments = append(out.Causes[i].Deployments, deployment)
 	}
 	slices.SortStableFunc(out.Causes[whole:], func(a, b report.WhyCause) int {
 		return cmp.Or(cmp.Compare(a.State, b.State), -cmp.Compare(len(a.Deployments), len(b.Deployments)))
@@ -105,11 +105,11 @@ func (x *explainer) hidden(r object.Ref) string {
 }
 
 // cause returns a cause as a report shows it. What to do comes from the findings about its root, which have the code.
-func (x *explainer) cause(of check.Cause) report.WhyCause {
-	out := report.WhyCause{Root: of.Root().Kind, State: report.State(of.State)}
-	root := len(of.Steps) - 1
-	for i := range of.Steps {
-		s := &of.Steps[i]
+func (x *explainer) cause(found check.Cause) report.WhyCause {
+	out := report.WhyCause{Root: found.Root().Kind, State: report.State(found.State)}
+	root := len(found.Steps) - 1
+	for i := range found.Steps {
+		s := &found.Steps[i]
 		found := x.found(s)
 		out.Steps = append(out.Steps, x.step(s, found))
 		if i < root {
@@ -218,7 +218,7 @@ func answer(o *report.WhyObject) string {
 	default:
 		out += ": " + share(affected, s.Deployments, noun) + are + " not ready"
 	}
-	k, of := roots(o.Causes)
+	k, all := roots(o.Causes)
 	root := rootName(n, c)
 	if k == 1 && root == "" && !strings.Contains(out, ":") {
 		return out + ": " + rootMessage(c)
@@ -228,9 +228,9 @@ func answer(o *report.WhyObject) string {
 	} else {
 		out += fmt.Sprintf(". The first of %d causes", k)
 	}
-	partly := k > 1 || of < affected // the first cause is not that of all
-	if partly && of > 0 && s.Deployments > 1 {
-		out += " (" + report.Plural(of, noun) + ")"
+	partly := k > 1 || all < affected // the first cause is not that of all
+	if partly && all > 0 && s.Deployments > 1 {
+		out += " (" + report.Plural(all, noun) + ")"
 	}
 	if root != "" {
 		out += " is " + root
@@ -326,8 +326,8 @@ func reportedOnly(s report.WhySummary) string {
 	}
 }
 
-func share(n, of int, noun string) string {
-	return fmt.Sprintf("%d of %s", n, report.Plural(of, noun))
+func share(n, all int, noun string) string {
+	return fmt.Sprintf("%d of %s", n, report.Plural(all, noun))
 }
 
 // explainer has what the explanations share.
@@ -371,8 +371,8 @@ func (x *explainer) found(s *check.Step) []check.Finding {
 // whyDeployment names a member in a report.
 func whyDeployment(m check.Member) report.WhyDeployment {
 	out := report.WhyDeployment{Bundle: m.Bundle, Cluster: m.Cluster}
-	if m.Of != nil {
-		out.BundleDeployment = m.Of.Key()
+	if m.Deployment != nil {
+		out.BundleDeployment = m.Deployment.Key()
 	}
 	return out
 }

@@ -64,7 +64,7 @@ func FindDeleted(desired *desired.DesiredState, kind, namespace, name string) []
 		if k.Name != kind || kind == state.BundleDeployment {
 			continue
 		}
-		for _, o := range k.Of(desired.Fleet) {
+		for _, o := range k.List(desired.Fleet) {
 			add(o.GetNamespace() + "/" + o.GetName())
 		}
 	}
@@ -75,8 +75,8 @@ func FindDeleted(desired *desired.DesiredState, kind, namespace, name string) []
 		if kind == state.BundleDeployment {
 			key, workspace = d.Key(), []string{d.Workspace()}
 		}
-		if of := owners[d.Bundle]; of != "" {
-			key = of
+		if shared := owners[d.Bundle]; shared != "" {
+			key = shared
 		}
 		if t := add(key, workspace...); key != "" && t != nil {
 			t.Deployments = append(t.Deployments, d)

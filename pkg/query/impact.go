@@ -83,18 +83,18 @@ func (in *ImpactInput) isLocal(d *desired.BundleDeployment) bool {
 // clusters groups bundle deployments by their cluster, ordered by its name.
 func clusters(all []*desired.BundleDeployment) [][]*desired.BundleDeployment {
 	type place struct {
-		on     object.ClusterID
-		placed bool
-		name   string
+		cluster object.ClusterID
+		placed  bool
+		name    string
 	}
-	at := map[place]int{}
+	positions := map[place]int{}
 	var out [][]*desired.BundleDeployment
 	for _, d := range all {
 		p := place{d.ClusterID, d.Placed, clusterName(d)}
-		i, known := at[p]
+		i, known := positions[p]
 		if !known {
 			i = len(out)
-			at[p], out = i, append(out, nil)
+			positions[p], out = i, append(out, nil)
 		}
 		out[i] = append(out[i], d)
 	}

@@ -117,7 +117,7 @@ func unreadOf(r *audit.Reading, t *Deleted) string {
 
 // affected reads the live objects of each cluster that the deletions affect.
 func affected(ctx context.Context, r *audit.Reading, targets []*Deleted,
-	of map[object.DeploymentID][]*desired.Uninstall) (map[object.ClusterID]*state.Affected, error) {
+	planned map[object.DeploymentID][]*desired.Uninstall) (map[object.ClusterID]*state.Affected, error) {
 	uninstalls, others := map[object.ClusterID][]*desired.Uninstall{}, map[object.ClusterID][]object.Ref{}
 	for _, t := range targets {
 		if ns := DeletedNamespace(r.Desired, t); ns != "" {
@@ -125,23 +125,24 @@ func affected(ctx context.Context, r *audit.Reading, targets []*Deleted,
 			others[local] = append(others[local], object.Ref{APIVersion: "v1", Kind: "Namespace", Name: ns})
 		}
 		for _, d := range t.Deployments {
-			for _, x := range of[d.ID()] {
-				on := d.ClusterID
-				uninstalls[on], others[on] = append(uninstalls[on], x), append(others[on], Copies(d, x)...)
+			for _, x := range planned[d.ID()] {
+				cluster := d.ClusterID
+				uninstalls[cluster] = append(uninstalls[cluster], x)
+				others[cluster] = append(others[cluster], Copies(d, x)...)
 			}
 		}
 	}
 	out := map[object.ClusterID]*state.Affected{}
 	var mu sync.Mutex // guards out and gaps
 	err := audit.Each(ctx, r.Clusters, func(ctx context.Context, i int) error {
-		on := r.Desired.Clusters[i].ID
-		if len(uninstalls[on])+len(others[on]) == 0 {
+		cluster := r.Desired.Clusters[i].ID
+		if len(uninstalls[cluster])+len(others[cluster]) == 0 {
 			return nil
 		}
-		a, unread, err := r.Clusters[i].Reader.Affected(ctx, uninstalls[on], others[on])
+		a, unread, err := r.Clusters[i].Reader.Affected(ctx, uninstalls[cluster], others[cluster])
 		mu.Lock()
 		defer mu.Unlock()
-		out[on], r.Gaps = a, append(r.Gaps, r.Clusters[i].Named(unread)...)
+		out[cluster], r.Gaps = a, append(r.Gaps, r.Clusters[i].Named(unread)...)
 		return err
 	})
 	return out, err
@@ -154,8 +155,8 @@ func reported(ctx context.Context, r *audit.Reading, targets []*Deleted,
 	wanted, namespaces := map[string]bool{}, map[string]bool{}
 	for _, t := range targets {
 		for _, d := range t.Deployments {
-			of := uninstalls[d.ID()]
-			if d.BD != nil && (len(of) == 0 || slices.ContainsFunc(of, unknown)) {
+			planned := uninstalls[d.ID()]
+			if d.BD != nil && (len(planned) == 0 || slices.ContainsFunc(planned, unknown)) {
 				wanted[d.Key()], namespaces[d.Namespace] = true, true
 			}
 		}
@@ -259,13 +260,13 @@ func (r *owners) named(ctx context.Context, n source.Named) ([]report.OwnedObjec
 func (r *owners) ownedObject(c desired.OnCluster, m *object.Meta, o source.Object) report.OwnedObject {
 	out := report.OwnedObject{Ref: m.Ref(), UID: m.Metadata.UID, Controller: m.Controller()}
 	have := ownership.MetadataOf(m.Metadata.Labels, m.Metadata.Annotations)
-	of := subject{OnCluster: c, OwnedObject: &out, all: r.Desired.Deployments, have: have,
+	owned := subject{OnCluster: c, OwnedObject: &out, all: r.Desired.Deployments, have: have,
 		deleting: m.Metadata.DeletionTimestamp != "", commands: r.commands, annotations: m.Metadata.Annotations}
 	for _, w := range c.Of(out.Key()) {
 		d := c.Deployment(w.Deployment)
 		class, _ := ownership.Classify(have, d.Ownership)
-		if of.confirms(d) {
-			of.desired = append(of.desired, w)
+		if owned.confirms(d) {
+			owned.desired = append(owned.desired, w)
 		} else {
 			class = evaluate.Unconfirmed
 		}
@@ -273,19 +274,19 @@ func (r *owners) ownedObject(c desired.OnCluster, m *object.Meta, o source.Objec
 			Reason: string(class)})
 	}
 	if have.Hash != "" {
-		of.owner = c.OwnerOf(have)
+		owned.owner = c.OwnerOf(have)
 	}
-	if of.owner != nil && of.confirms(of.owner) {
-		out.Owner = ownerOf(of.owner)
+	if owned.owner != nil && owned.confirms(owned.owner) {
+		out.Owner = ownerOf(owned.owner)
 	}
-	if len(of.desired) == 0 {
+	if len(owned.desired) == 0 {
 		out.Unknown = evaluate.DesireUnknown(r.Desired, c.Cluster, func(records string) bool {
 			return c.MayConcern(records, out.Namespace)
 		})
 	}
-	of.answer()
-	out.Metadata = of.entries(m)
-	of.addWriters(out.Metadata, o)
+	owned.answer()
+	out.Metadata = owned.entries(m)
+	owned.addWriters(out.Metadata, o)
 	return out
 }
 

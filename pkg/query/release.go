@@ -160,25 +160,25 @@ func (e *evaluator) kept(out *report.ReleaseImpact, x *desired.Uninstall) {
 }
 
 // findAffected finds the other bundle deployments of the cluster that lose objects.
-func (e *evaluator) findAffected(all []*desired.BundleDeployment, of *desired.BundleDeployment) {
+func (e *evaluator) findAffected(all []*desired.BundleDeployment, deployment *desired.BundleDeployment) {
 	e.affects = map[object.Key][]string{}
 	if len(e.definitions)+len(e.namespaces) == 0 {
 		return
 	}
 	for _, d := range all {
-		if !d.IsOn(of.ClusterID) || e.deleted[d.ID()] {
+		if !d.IsOn(deployment.ClusterID) || e.deleted[d.ID()] {
 			continue
 		}
-		of := map[object.Key]bool{}
+		keys := map[object.Key]bool{}
 		for _, o := range d.Desired {
 			switch by, why := e.cascade(o.Ref); why {
 			case report.CauseDefinition:
-				of[object.Key{Group: "apiextensions.k8s.io", Kind: desired.CRDKind, Name: by}] = true
+				keys[object.Key{Group: "apiextensions.k8s.io", Kind: desired.CRDKind, Name: by}] = true
 			case report.CauseNamespace:
-				of[object.Key{Kind: "Namespace", Name: by}] = true
+				keys[object.Key{Kind: "Namespace", Name: by}] = true
 			}
 		}
-		for key := range of {
+		for key := range keys {
 			e.affects[key] = append(e.affects[key], d.Key())
 		}
 	}

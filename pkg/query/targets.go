@@ -260,15 +260,15 @@ func conditions(list []targeting.Condition) string {
 			out = append(out, fmt.Sprintf("the cluster were in a group with labels that match %s (it is in no group)",
 				c.Requires))
 		default:
-			of := "the cluster"
+			subject := "the cluster"
 			if c.Group != "" {
-				of = "group " + c.Group
+				subject = "group " + c.Group
 			}
 			has := "is not set"
 			if c.Set {
 				has = "is " + c.Has
 			}
-			out = append(out, fmt.Sprintf("the labels of %s matched %s (%s %s)", of, c.Requires, c.Label, has))
+			out = append(out, fmt.Sprintf("the labels of %s matched %s (%s %s)", subject, c.Requires, c.Label, has))
 		}
 	}
 	return strings.Join(out, " and ")

@@ -95,7 +95,7 @@ func objects(f *state.Fleet, t evaluate.Target) []v1alpha1.Object {
 		if k.Name != kindOf(t) {
 			continue
 		}
-		for _, o := range k.Of(f) {
+		for _, o := range k.List(f) {
 			if (evaluate.Scope{Targets: []evaluate.Target{t}}).Asks(k.Name, o) {
 				out = append(out, o)
 			}
@@ -180,10 +180,10 @@ func (x *explainer) unread(t evaluate.Target) []report.WhyObject {
 
 // noted says of a member what a finding says more about the same.
 func (x *explainer) noted(m check.Member) check.Member {
-	if m.Of == nil || m.Note == "" {
+	if m.Deployment == nil || m.Note == "" {
 		return m
 	}
-	findings := x.findings[m.Of.Key()]
+	findings := x.findings[m.Deployment.Key()]
 	counts := func(f check.Finding) bool { return f.Code == codes.DeploymentCounts }
 	if i := slices.IndexFunc(findings, counts); i >= 0 {
 		m.Note = findings[i].Message

@@ -54,8 +54,8 @@ func (e *HookEvents) events() map[string]*bool {
 // Names returns the names of the events, sorted.
 func (e HookEvents) Names() []string {
 	var out []string
-	for name, on := range e.events() {
-		if *on {
+	for name, known := range e.events() {
+		if *known {
 			out = append(out, name)
 		}
 	}

@@ -39,8 +39,8 @@ func (b *bundle) clusterValues() (known bool, err error) {
 			return false, b.in.fail("", err.Error())
 		}
 		paths := clusterPaths(&helm, values)
-		for _, at := range paths {
-			b.result.Gaps = append(b.result.Gaps, "helm.values"+at+" depends on the labels of the cluster")
+		for _, path := range paths {
+			b.result.Gaps = append(b.result.Gaps, "helm.values"+path+" depends on the labels of the cluster")
 		}
 		return len(paths) == 0, nil
 	}

@@ -342,8 +342,8 @@ func (b *bundle) templateError(err error) error {
 			return b.in.fail(templateLine.FindString(text), reason+": "+b.redact(part))
 		}
 	}
-	if at := placeEnd.FindAllStringIndex(last, -1); at != nil {
-		reason += ": " + b.hide(last[at[len(at)-1][1]:])
+	if found := placeEnd.FindAllStringIndex(last, -1); found != nil {
+		reason += ": " + b.hide(last[found[len(found)-1][1]:])
 	}
 	return b.in.fail(templateLine.FindString(text), reason)
 }

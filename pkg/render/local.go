@@ -71,20 +71,20 @@ func (l *Local) Bundle(workspace string, repo *v1alpha1.GitRepo) *v1alpha1.Bundl
 	for _, t := range l.Targets {
 		b.Spec.Targets = append(b.Spec.Targets, t.BundleTarget)
 	}
-	of := l.OverrideTargets
+	targets := l.OverrideTargets
 	switch {
-	case of != nil:
+	case targets != nil:
 	case repo == nil:
-		of = []v1alpha1.ClusterTarget{anyCluster}
+		targets = []v1alpha1.ClusterTarget{anyCluster}
 	case len(repo.Spec.Targets) > 0:
-		of = repo.Spec.Targets
+		targets = repo.Spec.Targets
 	default:
-		of = []v1alpha1.ClusterTarget{{Name: "default", ClusterGroup: "default"}}
+		targets = []v1alpha1.ClusterTarget{{Name: "default", ClusterGroup: "default"}}
 	}
-	for _, t := range of {
+	for _, t := range targets {
 		b.Spec.Targets = append(b.Spec.Targets, v1alpha1.BundleTarget{ClusterTarget: t})
 	}
-	b.Spec.TargetRestrictions = of
+	b.Spec.TargetRestrictions = targets
 	if len(b.Spec.Targets) == 0 {
 		b.Spec.Targets = []v1alpha1.BundleTarget{{ClusterTarget: v1alpha1.ClusterTarget{Name: "default",
 			ClusterGroup: "default"}}}

@@ -51,7 +51,7 @@ type schemaCheck struct {
 }
 
 // run validates values, which are at the path at, against the schemas of a chart and its dependencies.
-func (c *schemaCheck) run(ch *chart.Chart, values map[string]any, at string) {
+func (c *schemaCheck) run(ch *chart.Chart, values map[string]any, path string) {
 	if ch.Schema != nil {
 		schema, err := validateOne(ch.Schema, values)
 		if remote, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
@@ -59,13 +59,13 @@ func (c *schemaCheck) run(ch *chart.Chart, values map[string]any, at string) {
 		} else if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 			declared := map[string]bool{}
 			declare(schema, declared)
-			c.addFields(invalid, declared, at)
+			c.addFields(invalid, declared, path)
 		}
 		c.failed = c.failed || err != nil
 	}
 	for _, d := range ch.Dependencies() {
 		if sub, ok := values[d.Name()].(map[string]any); ok {
-			c.run(d, sub, at+"/"+d.Name())
+			c.run(d, sub, path+"/"+d.Name())
 		}
 	}
 }
@@ -94,12 +94,12 @@ func validateOne(text []byte, values map[string]any) (schema any, err error) {
 }
 
 // addFields adds the fields of the errors that have no other error as cause.
-func (c *schemaCheck) addFields(e *jsonschema.ValidationError, declared map[string]bool, at string) {
+func (c *schemaCheck) addFields(e *jsonschema.ValidationError, declared map[string]bool, path string) {
 	if len(e.Causes) == 0 {
-		c.fields[at+fieldOf(e.InstanceLocation, declared)+" ("+ruleOf(e.ErrorKind)+")"] = true
+		c.fields[path+fieldOf(e.InstanceLocation, declared)+" ("+ruleOf(e.ErrorKind)+")"] = true
 	}
 	for _, cause := range e.Causes {
-		c.addFields(cause, declared, at)
+		c.addFields(cause, declared, path)
 	}
 }
 
@@ -233,17 +233,17 @@ func differences(a, b []byte) ([]string, error) {
 
 // pointers returns pointers to the smallest parts of two values that differ. Lists of different lengths differ as a
 // whole.
-func pointers(at string, a, b any) (out []string) {
+func pointers(parent string, a, b any) (out []string) {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok {
-			return []string{at}
+			return []string{parent}
 		}
 		both := maps.Clone(x)
 		maps.Copy(both, y)
 		for _, k := range slices.Sorted(maps.Keys(both)) {
-			path := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
+			path := parent + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
 			l, inX := x[k]
 			if r, inY := y[k]; inX != inY {
 				out = append(out, path)
@@ -255,15 +255,15 @@ func pointers(at string, a, b any) (out []string) {
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
-			return []string{at}
+			return []string{parent}
 		}
 		for i := range x {
-			out = append(out, pointers(at+"/"+strconv.Itoa(i), x[i], y[i])...)
+			out = append(out, pointers(parent+"/"+strconv.Itoa(i), x[i], y[i])...)
 		}
 		return out
 	}
 	if !reflect.DeepEqual(a, b) {
-		out = append(out, at)
+		out = append(out, parent)
 	}
 	return out
 }

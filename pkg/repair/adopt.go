@@ -55,11 +55,11 @@ func refuseTwice(items []Item) {
 	writes := map[object.ID]int{}
 	for _, i := range items {
 		if i.Writes() {
-			writes[object.ID{Cluster: i.On, Key: i.Key()}]++
+			writes[object.ID{Cluster: i.ClusterID, Key: i.Key()}]++
 		}
 	}
 	for n := range items {
-		if i := &items[n]; i.Writes() && writes[object.ID{Cluster: i.On, Key: i.Key()}] > 1 {
+		if i := &items[n]; i.Writes() && writes[object.ID{Cluster: i.ClusterID, Key: i.Key()}] > 1 {
 			i.refuse("--dangerous-take-from names all bundles that desire it: only one of them can adopt it")
 		}
 	}

@@ -140,12 +140,12 @@ func describe(changes []ownership.Change) string {
 
 // Prepare reads what the steps of a plan change, and asks the server whether it accepts them. What the server refuses
 // is refused by the plan. Nothing is stored. The error is that of ctx.
-func Prepare(ctx context.Context, on Clients, items []Item, allow []string) error {
+func Prepare(ctx context.Context, clients Clients, items []Item, allow []string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(Concurrency)
 	for n := range items {
 		i := &items[n]
-		c := on(i.On)
+		c := clients(i.ClusterID)
 		switch {
 		case !i.Writes():
 			continue
@@ -210,7 +210,7 @@ var retries = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.7, Jitter:
 // settled returns an error, or ctx ends, Apply starts no other write. It waits for writes in progress until finish
 // ends. It returns the error of settled, or the cause of the end of ctx if items were not tried. A refusal by the
 // server is an outcome, not an error.
-func Apply(ctx, finish context.Context, on Clients, items []Item, settled func(index int) error) error {
+func Apply(ctx, finish context.Context, clients Clients, items []Item, settled func(index int) error) error {
 	waves := map[int][]int{}
 	for i := range items {
 		if items[i].Writes() {
@@ -219,7 +219,7 @@ func Apply(ctx, finish context.Context, on Clients, items []Item, settled func(i
 		}
 	}
 	for _, wave := range slices.Sorted(maps.Keys(waves)) {
-		if err := applyWave(ctx, finish, on, items, waves[wave], settled); err != nil {
+		if err := applyWave(ctx, finish, clients, items, waves[wave], settled); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,9 @@ func Apply(ctx, finish context.Context, on Clients, items []Item, settled func(i
 }
 
 // applyWave writes the items with these indexes, up to Concurrency at a time.
-func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int, settled func(index int) error) error {
+func applyWave(ctx, finish context.Context, clients Clients, items []Item, wave []int,
+	settled func(index int) error,
+) error {
 	g, running := errgroup.WithContext(ctx)
 	g.SetLimit(Concurrency)
 	var mu sync.Mutex // for settled
@@ -241,7 +243,7 @@ func applyWave(ctx, finish context.Context, on Clients, items []Item, wave []int
 			}
 			// A write in progress is completed: the server may store it whether or not the answer is awaited.
 			item := &items[i]
-			if c := on(item.On); c != nil {
+			if c := clients(item.ClusterID); c != nil {
 				item.make(finish, c, running.Done())
 			} else {
 				item.fail(captured)

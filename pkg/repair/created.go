@@ -258,7 +258,7 @@ func (r *removal) record(_ *Item, e *Entry) { e.Previous = r.previous }
 // claim is what a step does because of a release record.
 type claim interface {
 	// of is the bundle deployment of the record; nil if the step does not depend on a record.
-	of() *evaluate.BundleDeployment
+	bundleDeployment() *evaluate.BundleDeployment
 	// follows reports whether the same follows from the bundle itself, as it was rendered.
 	follows(rendered *evaluate.BundleDeployment) bool
 }
@@ -269,7 +269,7 @@ func Unproven(items []Item) map[object.DeploymentID]bool {
 	out := map[object.DeploymentID]bool{}
 	for i := range items {
 		if c := items[i].unproven(); c != nil {
-			out[c.of().ID()] = true
+			out[c.bundleDeployment().ID()] = true
 		}
 	}
 	return out
@@ -278,11 +278,11 @@ func Unproven(items []Item) map[object.DeploymentID]bool {
 // unproven returns the claim of an item that only a release record shows; nil if it is proven.
 func (i *Item) unproven() claim {
 	c, ok := i.do.(claim)
-	if !ok || c.of() == nil || !i.Writes() {
+	if !ok || c.bundleDeployment() == nil || !i.Writes() {
 		return nil
 	}
-	namespace := c.of().Release.Namespace
-	if ownership.Within(namespace, i.Key()) || c.of().RecordsTrusted {
+	namespace := c.bundleDeployment().Release.Namespace
+	if ownership.Within(namespace, i.Key()) || c.bundleDeployment().RecordsTrusted {
 		return nil
 	}
 	return c
@@ -297,7 +297,7 @@ func Prove(items []Item, rendered *evaluate.Result) {
 		if c == nil || proven(rendered, c) {
 			continue
 		}
-		namespace := c.of().Release.Namespace
+		namespace := c.bundleDeployment().Release.Namespace
 		i.refuse("only the release record in namespace " + namespace + " shows it, and who may write Secrets there " +
 			"may have changed the record: the bundle itself could not be rendered, or says something else; " +
 			ownership.TrustAdvice(namespace))
@@ -310,14 +310,14 @@ func proven(rendered *evaluate.Result, c claim) bool {
 	}
 	for _, d := range rendered.Deployments {
 		known := d.Problem == "" && d.From == desired.FromBundle && len(d.Uncertain()) == 0
-		if d.ID() == c.of().ID() && known {
+		if d.ID() == c.bundleDeployment().ID() && known {
 			return c.follows(d)
 		}
 	}
 	return false
 }
 
-func (w *written) of() *evaluate.BundleDeployment { return w.deployment }
+func (w *written) bundleDeployment() *evaluate.BundleDeployment { return w.deployment }
 
 // follows implements claim: the bundle states the object without a difference.
 func (w *written) follows(d *evaluate.BundleDeployment) bool {
@@ -337,7 +337,7 @@ func (w *written) follows(d *evaluate.BundleDeployment) bool {
 	return len(compare.Objects(recorded, bundle, gvk)) == 0 && len(compare.Objects(bundle, recorded, gvk)) == 0
 }
 
-func (r *removal) of() *evaluate.BundleDeployment { return r.orphanOf }
+func (r *removal) bundleDeployment() *evaluate.BundleDeployment { return r.orphanOf }
 
 // follows implements claim: the bundle does not have the object.
 func (r *removal) follows(d *evaluate.BundleDeployment) bool {

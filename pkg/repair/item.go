@@ -31,7 +31,7 @@ import (
 type Item struct {
 	report.RepairedObject
 	// On is the cluster that is written to.
-	On object.ClusterID
+	ClusterID object.ClusterID
 	// ResourceVersion is the version of the object that was read for the plan.
 	ResourceVersion string
 	// Before is the ownership metadata that was read for the plan, After the desired one, of an adoption.
@@ -114,7 +114,7 @@ func Allowed() []string {
 
 // newItem returns the item of a step that writes a desired object.
 func newItem(d *evaluate.BundleDeployment, x *evaluate.Object, step remedy.StepKind) Item {
-	out := Item{On: d.ClusterID, RepairedObject: report.RepairedObject{Ref: x.Ref, Cluster: string(d.ClusterID),
+	out := Item{ClusterID: d.ClusterID, RepairedObject: report.RepairedObject{Ref: x.Ref, Cluster: string(d.ClusterID),
 		Step:             step,
 		BundleDeployment: d.Key(), Release: d.Ownership.Release(), Action: actions[step]}}
 	if x.Live != nil {
@@ -133,7 +133,7 @@ func (i *Item) refuse(reasons ...string) {
 // sortItems orders items by bundle deployment, and then as they are written.
 func sortItems(items []Item) {
 	slices.SortFunc(items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.BundleDeployment, b.BundleDeployment),
+		return cmp.Or(cmp.Compare(a.ClusterID, b.ClusterID), cmp.Compare(a.BundleDeployment, b.BundleDeployment),
 			cmp.Compare(a.wave(), b.wave()), a.Compare(b.Ref))
 	})
 }

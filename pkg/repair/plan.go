@@ -26,8 +26,8 @@ func Plan(c *evaluate.Result, findings []check.Finding, o Options) (items []Item
 	}
 	adoptions, notOwners := Adoptions(c, Options{Policy: o.Policy, TakeFrom: o.TakeFrom})
 	for _, a := range adoptions {
-		by := cmp.Or(p.adopts[key(a.On, a.BundleDeployment, "")],
-			p.adopts[key(a.On, a.BundleDeployment, a.Key().String())])
+		by := cmp.Or(p.adopts[key(a.ClusterID, a.BundleDeployment, "")],
+			p.adopts[key(a.ClusterID, a.BundleDeployment, a.Key().String())])
 		if by.code != "" {
 			p.makesWay = by.makesWay
 			p.add(a, by.code)
@@ -72,8 +72,8 @@ type adoption struct {
 }
 
 // key identifies an object of a bundle deployment on a cluster, or all of them with an empty object.
-func key(on object.ClusterID, deployment, object string) string {
-	return strings.Join([]string{string(on), deployment, object}, "|")
+func key(cluster object.ClusterID, deployment, object string) string {
+	return strings.Join([]string{string(cluster), deployment, object}, "|")
 }
 
 func (p *planner) finding(f *check.Finding) {
@@ -131,7 +131,7 @@ func (p *planner) object(f *check.Finding, step remedy.Step) {
 
 // add adds an item, unless another finding asked for the same.
 func (p *planner) add(i Item, code string) {
-	id := key(i.On, i.BundleDeployment, string(i.Step)+" "+i.Key().String())
+	id := key(i.ClusterID, i.BundleDeployment, string(i.Step)+" "+i.Key().String())
 	if n, known := p.known[id]; known {
 		p.items[n].makesWay = p.items[n].makesWay || p.makesWay
 		if !slices.Contains(p.items[n].Codes, code) {
@@ -202,11 +202,11 @@ func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 		return nil
 	}
 	for _, diff := range x.Differences {
-		at, err := time.Parse(time.RFC3339, diff.Time)
+		when, err := time.Parse(time.RFC3339, diff.Time)
 		if err != nil || diff.ByAgent() || diff.Manager == ownership.FieldManager {
 			continue
 		}
-		if after := at.Sub(x.Live.Restored); after >= 0 && after <= atOnce {
+		if after := when.Sub(x.Live.Restored); after >= 0 && after <= atOnce {
 			return []string{fmt.Sprintf("%s wrote %s again at %s, at once after it had been restored at %s: it would "+
 				"do so again", diff.Manager, diff.Path, diff.Time, x.Live.Restored.Format(time.RFC3339))}
 		}
@@ -216,9 +216,9 @@ func fights(d *evaluate.BundleDeployment, x *evaluate.Object) []string {
 
 // asked returns the item of a step that writes no desired object.
 func (p *planner) asked(f *check.Finding, step remedy.Step, do maker) Item {
-	on := p.clusterOf(f, step)
-	out := Item{On: on, do: do, RepairedObject: report.RepairedObject{Ref: step.Object, Cluster: string(on),
-		Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
+	cluster := p.clusterOf(f, step)
+	out := Item{ClusterID: cluster, do: do, RepairedObject: report.RepairedObject{Ref: step.Object,
+		Cluster: string(cluster), Step: step.Kind, Action: actions[step.Kind], BundleDeployment: f.BundleDeployment}}
 	if step.Effect != "" {
 		out.Effects = []string{step.Effect}
 	}

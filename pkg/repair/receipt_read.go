@@ -209,7 +209,7 @@ func encodeReceipt(h Header, items []Item, clusters map[object.ClusterID]string)
 		}
 		h.Objects++
 		entries[i] = h.Objects
-		lines = append(lines, item.entry(clusters[item.On]))
+		lines = append(lines, item.entry(clusters[item.ClusterID]))
 	}
 	var b bytes.Buffer
 	var digests chain

@@ -60,26 +60,26 @@ func (u Undo) Plan(ctx context.Context, entries []Entry) ([]Item, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(Concurrency)
 	for n, e := range entries {
-		on, known := u.Clusters[e.ClusterUID]
+		target, known := u.Clusters[e.ClusterUID]
 		i := &out[n]
-		*i = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), On: on.ID, undo: true,
-			RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID, Cluster: string(on.ID), Step: e.Step,
+		*i = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), ClusterID: target.ID,
+			undo: true, RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID, Cluster: string(target.ID), Step: e.Step,
 				BundleDeployment: e.BundleDeployment, Release: e.Release}}
 		switch {
 		case !known:
 			i.refuse("it is on another cluster, with the uid " + e.ClusterUID + ", which is not read")
 		case e.adopts():
-			at := list{e.ClusterUID, e.GroupVersionKind()}
-			lists[at] = append(lists[at], i)
+			place := list{e.ClusterUID, e.GroupVersionKind()}
+			lists[place] = append(lists[place], i)
 		default:
 			g.Go(func() error {
-				u.step(ctx, on.Client, i, e)
+				u.step(ctx, target.Client, i, e)
 				return ctx.Err()
 			})
 		}
 	}
-	for at, items := range lists {
-		g.Go(func() error { return u.kind(ctx, u.Clusters[at.cluster], at.kind, items) })
+	for place, items := range lists {
+		g.Go(func() error { return u.kind(ctx, u.Clusters[place.cluster], place.kind, items) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (u Undo) step(ctx context.Context, c Client, i *Item, e Entry) {
 }
 
 // kind lists one kind and plans the undo of its objects.
-func (u Undo) kind(ctx context.Context, on UndoCluster, gvk schema.GroupVersionKind, items []*Item) error {
+func (u Undo) kind(ctx context.Context, cluster UndoCluster, gvk schema.GroupVersionKind, items []*Item) error {
 	byKey, namespaces := map[object.Key][]*Item{}, map[string]bool{}
 	for _, item := range items {
 		byKey[item.Key()] = append(byKey[item.Key()], item)
@@ -131,12 +131,12 @@ func (u Undo) kind(ctx context.Context, on UndoCluster, gvk schema.GroupVersionK
 		q.Namespaces = q.Fallback
 	}
 	undecoded := false
-	cover, err := on.Source.List(ctx, q, func(o source.Object) error {
+	cover, err := cluster.Source.List(ctx, q, func(o source.Object) error {
 		m, err := o.ReadMeta()
 		undecoded = undecoded || err != nil // it may be any of those that are not found
 		if err == nil {
 			for _, item := range byKey[m.Ref().Key()] {
-				u.object(on.Facts, item, m, o)
+				u.object(cluster.Facts, item, m, o)
 			}
 		}
 		return nil

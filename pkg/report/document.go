@@ -187,7 +187,7 @@ func (a *Audit) countFindings() {
 func (a *Audit) Redacted(s *secret.Values) *Audit { return redacted(s, a, a.sentences) }
 
 // Texts calls add with each text in which secrets are hidden.
-func (a *Audit) Texts(add func(...string)) { document{of: a}.Texts(add) }
+func (a *Audit) Texts(add func(...string)) { document{document: a}.Texts(add) }
 
 // sentences adds the sentences of an audit that this program wrote.
 func (a *Audit) sentences(p *secret.Published) {
@@ -230,15 +230,15 @@ func merged(findings []Finding) []Finding {
 		code, bundle, message string
 		object                object.Ref
 	}
-	at := map[key]int{}
+	positions := map[key]int{}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
 		k := key{f.Code, f.Bundle, f.Message, f.Object}
-		i, known := at[k]
+		i, known := positions[k]
 		switch {
 		case f.BundleDeployment == "" || f.Bundle == "" || f.Cluster == "":
 		case !known:
-			at[k] = len(out)
+			positions[k] = len(out)
 		case out[i].Cluster != f.Cluster && !slices.Contains(out[i].Clusters, f.Cluster):
 			if out[i].Clusters == nil {
 				first := out[i]
@@ -306,11 +306,11 @@ func changed(all []Difference, limit time.Time) age {
 		out = unknown
 	}
 	for _, d := range all {
-		at, err := time.Parse(time.RFC3339, d.Time)
+		when, err := time.Parse(time.RFC3339, d.Time)
 		switch {
 		case err != nil:
 			out = unknown
-		case !at.Before(limit):
+		case !when.Before(limit):
 			return since
 		}
 	}

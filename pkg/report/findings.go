@@ -98,9 +98,9 @@ type Cause = facts.Cause
 
 // newFindings converts findings, and adds the bundle and its GitRepo or HelmOp.
 func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeployment) []Finding {
-	of := map[string]*evaluate.BundleDeployment{}
+	byKey := map[string]*evaluate.BundleDeployment{}
 	for _, d := range deployments {
-		of[d.Key()] = d
+		byKey[d.Key()] = d
 	}
 	out := make([]Finding, 0, len(findings))
 	for _, f := range findings {
@@ -108,7 +108,7 @@ func newFindings(findings []check.Finding, deployments []*evaluate.BundleDeploym
 			Object: f.Object, Aspect: f.Aspect, Cluster: f.Cluster, BundleDeployment: f.BundleDeployment,
 			Message: f.Message, Evidence: f.Evidence,
 			Remedies: f.Remedies, Remediation: first(f.Remedies), AsOf: f.AsOf, Cause: f.Cause}
-		if d := of[f.BundleDeployment]; d != nil {
+		if d := byKey[f.BundleDeployment]; d != nil {
 			x.Bundle, x.GitRepo, x.HelmOp = d.Bundle, d.GitRepo, d.HelmOp
 		}
 		key := f.Object.Namespace + "/" + f.Object.Name
@@ -174,9 +174,9 @@ func link(out []Finding, in []check.Finding) {
 	}
 	for i := range in {
 		for _, k := range in[i].Follows {
-			if of := found[k]; of != nil && of != &out[i] {
-				out[i].CausedBy = &Origin{Code: of.Code, Object: of.Object, Cluster: of.Cluster,
-					BundleDeployment: of.BundleDeployment}
+			if origin := found[k]; origin != nil && origin != &out[i] {
+				out[i].CausedBy = &Origin{Code: origin.Code, Object: origin.Object, Cluster: origin.Cluster,
+					BundleDeployment: origin.BundleDeployment}
 				break
 			}
 		}

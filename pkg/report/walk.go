@@ -69,8 +69,8 @@ func read(document any, text func(u use, s string), uses ...use) {
 		text(u, s)
 		return s
 	}}
-	of := reflect.ValueOf(document).Elem()
-	w.visitOf(of.Type(), useRedact)(of, of)
+	content := reflect.ValueOf(document).Elem()
+	w.visitOf(content.Type(), useRedact)(content, content)
 }
 
 // replaced returns a copy of a document in which strings with one of the uses, and values of Secrets, are replaced.
@@ -240,13 +240,13 @@ func (m masks) mask(v Value) Value {
 
 // document implements secret.Document.
 type document struct {
-	of        any // a pointer to a document
+	document  any // a pointer to a document
 	sentences func(*secret.Published)
 }
 
 // Texts implements secret.Document.
 func (d document) Texts(add func(...string)) {
-	read(d.of, func(u use, text string) {
+	read(d.document, func(u use, text string) {
 		if u == usePointer {
 			text = unescapePointer.Replace(text)
 		}
@@ -256,13 +256,13 @@ func (d document) Texts(add func(...string)) {
 
 // Names implements secret.Document.
 func (d document) Names(add func(...string)) {
-	read(d.of, func(_ use, text string) { add(text) }, useName)
+	read(d.document, func(_ use, text string) { add(text) }, useName)
 }
 
 // Published implements secret.Document.
 func (d document) Published(p *secret.Published) {
-	read(d.of, func(_ use, text string) { p.Sentence(text, nil) }, useWord)
-	read(d.of, func(_ use, text string) { p.Path(text) }, usePath)
+	read(d.document, func(_ use, text string) { p.Sentence(text, nil) }, useWord)
+	read(d.document, func(_ use, text string) { p.Path(text) }, usePath)
 	if d.sentences != nil {
 		d.sentences(p)
 	}

@@ -153,13 +153,13 @@ type Values struct {
 // AddPlain adds an unencoded value.
 func (s *Values) AddPlain(v string) { s.add(v, value{stated: true, plain: true}) }
 
-func (s *Values) add(v string, of value) {
+func (s *Values) add(v string, known value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.values == nil {
 		s.values = map[string]value{}
 	}
-	s.values[v] = s.values[v].and(of)
+	s.values[v] = s.values[v].and(known)
 }
 
 // AddText adds a text from a Secret: the whole text and, if it is YAML, each value in it, because a template may use
@@ -206,10 +206,10 @@ func (s *Values) AddSecret(c map[string]any) {
 // AddQuoted is AddSecret for the values that the document may quote. The values in except are not secret. With
 // helmValues, the Secret has Helm values: YAML of which a template may use each value.
 func (s *Values) AddQuoted(c map[string]any, q *Quotes, except map[string]bool, helmValues bool) {
-	quoted := func(v string, of value) {
-		all := variants(v, of.encoded)
+	quoted := func(v string, known value) {
+		all := variants(v, known.encoded)
 		if slices.ContainsFunc(all, q.mayQuote) && !slices.ContainsFunc(all, func(v string) bool { return except[v] }) {
-			s.add(strings.Clone(v), of) // the value must not keep the object in memory
+			s.add(strings.Clone(v), known) // the value must not keep the object in memory
 		}
 	}
 	quotable(c, helmValues, quoted)
@@ -288,20 +288,20 @@ func (b Beginnings) compact() Beginnings {
 // knownBeginnings keeps the beginnings of values: computing them takes longer than everything else that is done with a
 // value.
 type knownBeginnings struct {
-	mu sync.Mutex // guards of
-	of map[string]Beginnings
+	mu    sync.Mutex // guards byKey
+	byKey map[string]Beginnings
 }
 
 func (k *knownBeginnings) get(v string) Beginnings {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	b, ok := k.of[v]
+	b, ok := k.byKey[v]
 	if !ok {
-		if k.of == nil {
-			k.of = map[string]Beginnings{}
+		if k.byKey == nil {
+			k.byKey = map[string]Beginnings{}
 		}
 		b = beginningsOf(v)
-		k.of[v] = b
+		k.byKey[v] = b
 	}
 	return b
 }
@@ -352,17 +352,17 @@ func (q *Quotes) formsOf(values map[string]value, known *knownBeginnings) map[st
 	if q.Empty() {
 		return out
 	}
-	for text, of := range values {
+	for text, stored := range values {
 		if !q.MayQuote(known.get(text)) {
 			continue
 		}
-		for _, v := range variants(text, of.encoded) {
+		for _, v := range variants(text, stored.encoded) {
 			if !q.mayQuote(v) {
 				continue
 			}
 			for _, f := range Forms(v) {
 				if q.has(f) {
-					out[f] = out[f].and(value{stated: of.stated, plain: of.plain || f != v})
+					out[f] = out[f].and(value{stated: stored.stated, plain: stored.plain || f != v})
 				}
 			}
 		}

@@ -233,8 +233,8 @@ func (s *Values) Redactor(d Document) func(text string) string {
 	withoutPublished(values, d)
 	withoutNames(values, d)
 	index := NewIndex()
-	for v, of := range values {
-		if of.plain {
+	for v, known := range values {
+		if known.plain {
 			index.Add(v)
 		} else {
 			index.AddWord(v)
@@ -269,14 +269,14 @@ func withoutNames(values map[string]value, d Document) {
 // protects nothing and makes the report useless. In a path, only a value that begins with a dot counts, because any
 // other one may be a map key.
 func withoutPublished(values map[string]value, d Document) {
-	if !slices.ContainsFunc(slices.Collect(maps.Values(values)), func(of value) bool { return !of.stated }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(values)), func(known value) bool { return !known.stated }) {
 		return
 	}
 	var p Published
 	d.Published(&p)
 	sentences, paths := p.sentences.String(), p.paths.String()
-	maps.DeleteFunc(values, func(v string, of value) bool {
-		if of.stated {
+	maps.DeleteFunc(values, func(v string, known value) bool {
+		if known.stated {
 			return false
 		}
 		return strings.Contains(sentences, v) || strings.HasPrefix(v, ".") && strings.Contains(paths, v)

@@ -298,11 +298,11 @@ func (o *ObjectMask) keeps(key, v string) bool {
 }
 
 // renameKeys masks values of Secrets in the keys of a map.
-func (o *ObjectMask) renameKeys(of map[string]any) {
-	for name, v := range maps.Clone(of) {
+func (o *ObjectMask) renameKeys(content map[string]any) {
+	for name, v := range maps.Clone(content) {
 		if masked := o.mapKey(name); masked != name {
-			delete(of, name)
-			of[masked] = v
+			delete(content, name)
+			content[masked] = v
 		}
 	}
 }
@@ -317,8 +317,8 @@ func (o *ObjectMask) mapKey(name string) string {
 	if len(name) < MinLength || isName && !escape.IsRandom(name) {
 		return name
 	}
-	at := strings.IndexByte(name, '/') + 1
-	return name[:at] + o.Text(name[at:])
+	index := strings.IndexByte(name, '/') + 1
+	return name[:index] + o.Text(name[index:])
 }
 
 // patch masks a patch of a Secret in Fleet's status.
@@ -342,11 +342,11 @@ var modifiedSecret = regexp.MustCompile(`secret\.v1 \S+ modified \{`)
 func (o *ObjectMask) message(text string) string {
 	var out strings.Builder
 	for {
-		at := modifiedSecret.FindStringIndex(text)
-		if at == nil {
+		found := modifiedSecret.FindStringIndex(text)
+		if found == nil {
 			break
 		}
-		begin := at[1] - 1
+		begin := found[1] - 1
 		d := json.NewDecoder(strings.NewReader(text[begin:]))
 		var patch json.RawMessage
 		end := len(text) // Fleet may truncate a message

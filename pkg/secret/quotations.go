@@ -158,12 +158,12 @@ var objectBegin = regexp.MustCompile(`\{\s*\\*"`)
 func withoutObjects(text string) string {
 	var b strings.Builder
 	for {
-		at := objectBegin.FindStringIndex(text)
-		if at == nil {
+		found := objectBegin.FindStringIndex(text)
+		if found == nil {
 			return b.String() + text
 		}
-		b.WriteString(text[:at[0]] + "{…}")
-		text = text[at[0]:]
+		b.WriteString(text[:found[0]] + "{…}")
+		text = text[found[0]:]
 		text = text[objectEnd(text):]
 	}
 }

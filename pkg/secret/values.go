@@ -242,8 +242,8 @@ func (x *Index) Add(v string) {
 		return
 	}
 	head, prefix := v[:MinLength], v[:min(len(v), longestPrefix)]
-	at := filterOf(headOf(head))
-	x.filter[at/64] |= 1 << (at % 64)
+	bit := filterOf(headOf(head))
+	x.filter[bit/64] |= 1 << (bit % 64)
 	if lengths := x.heads[head]; !slices.Contains(lengths, len(prefix)) {
 		x.heads[head] = append(lengths, len(prefix))
 		slices.SortFunc(x.heads[head], func(a, b int) int { return b - a })
@@ -268,13 +268,13 @@ func (x *Index) Replace(text string, mask func(v string) string) string {
 	var out strings.Builder
 	done := 0
 	for {
-		v, at := x.find(text, done)
+		v, index := x.find(text, done)
 		if v == "" {
 			break
 		}
-		out.WriteString(text[done:at])
+		out.WriteString(text[done:index])
 		out.WriteString(mask(v))
-		done = at + len(v)
+		done = index + len(v)
 	}
 	if done == 0 {
 		return text
@@ -291,14 +291,14 @@ func (x *Index) Has(text string) bool {
 
 // find returns the first value in a text at or after begin, and where it is; "" if there is none. The longest of the
 // values that begin at one position counts. If too many have the same prefix, the rest of the text counts as the value.
-func (x *Index) find(text string, begin int) (v string, at int) {
+func (x *Index) find(text string, begin int) (v string, index int) {
 	if len(x.known) == 0 || len(text)-begin < MinLength {
 		return "", 0
 	}
 	head := headOf(text[begin:]) << 8
 	for i := begin; i+MinLength <= len(text); i++ {
 		head = head>>8&^(0xff<<(8*(MinLength-1))) | uint64(text[i+MinLength-1])<<(8*(MinLength-1))
-		if at := filterOf(head); x.filter[at/64]&(1<<(at%64)) == 0 {
+		if bit := filterOf(head); x.filter[bit/64]&(1<<(bit%64)) == 0 {
 			continue
 		}
 		if v := x.at(text[i:]); v != "" && (!x.known[v] || isWord(text, i, i+len(v))) {
@@ -337,10 +337,10 @@ func isWord(text string, begin, end int) bool {
 }
 
 // alphanumeric reports whether a text has a letter or a digit of ASCII at a place.
-func alphanumeric(text string, at int) bool {
-	if at < 0 || at >= len(text) {
+func alphanumeric(text string, index int) bool {
+	if index < 0 || index >= len(text) {
 		return false
 	}
-	r := rune(text[at])
+	r := rune(text[index])
 	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

@@ -143,7 +143,7 @@ func read(o source.Object, metadataOnly bool) metav1.Object {
 		if state.Kinds[i].Add(again, o.Raw) != nil {
 			return nil
 		}
-		return state.Kinds[i].Of(again)[0]
+		return state.Kinds[i].List(again)[0]
 	}
 	var m struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`

@@ -216,11 +216,11 @@ func copyPath(into, from map[string]any, path []string) {
 }
 
 // child returns the object in a field. It adds an empty object if the field has none.
-func child(of map[string]any, name string) map[string]any {
-	inner, ok := of[name].(map[string]any)
+func child(content map[string]any, name string) map[string]any {
+	inner, ok := content[name].(map[string]any)
 	if !ok {
 		inner = map[string]any{}
-		of[name] = inner
+		content[name] = inner
 	}
 	return inner
 }

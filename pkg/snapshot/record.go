@@ -128,7 +128,7 @@ func capturedRecord(rec *release.Record, masks *secret.ObjectMask) record {
 
 // names returns the names that are set.
 func names(set map[string]bool) []string {
-	maps.DeleteFunc(set, func(_ string, on bool) bool { return !on })
+	maps.DeleteFunc(set, func(_ string, applies bool) bool { return !applies })
 	return slices.Sorted(maps.Keys(set))
 }
 

@@ -33,9 +33,9 @@ func (t *taking) record(key object.Key, content map[string]any, partial bool) {
 	}
 	spec, _ := content["spec"].(map[string]any)
 	status, _ := content["status"].(map[string]any)
-	hide := func(of map[string]any, name string, hide func(string) string) {
-		if text, ok := of[name].(string); ok {
-			of[name] = hide(text)
+	hide := func(object map[string]any, name string, hide func(string) string) {
+		if text, ok := object[name].(string); ok {
+			object[name] = hide(text)
 		}
 	}
 	hideValues := func(ofType string) func(string) string {
@@ -219,9 +219,9 @@ type archive struct {
 	time   time.Time // of all files
 }
 
-func newArchive(out io.Writer, at time.Time) *archive {
+func newArchive(out io.Writer, when time.Time) *archive {
 	packed := gzip.NewWriter(out)
-	return &archive{packed: packed, tar: tar.NewWriter(packed), time: at.Truncate(time.Second)}
+	return &archive{packed: packed, tar: tar.NewWriter(packed), time: when.Truncate(time.Second)}
 }
 
 // add writes a file.

@@ -358,8 +358,8 @@ func (b *budget) add(r *Record) {
 		r.OverBudget(errKept)
 		return
 	}
-	at, _ := slices.BinarySearchFunc(b.order, r, byDensity)
-	b.order = slices.Insert(b.order, at, r)
+	index, _ := slices.BinarySearchFunc(b.order, r, byDensity)
+	b.order = slices.Insert(b.order, index, r)
 	b.kept += r.kept
 	for b.kept > cmp.Or(b.limit, maxKept) {
 		last := len(b.order) - 1

@@ -188,7 +188,7 @@ type Kind struct {
 	// Add adds an object of the kind, given as JSON. It keeps nothing of raw.
 	Add func(f *Fleet, raw []byte) error
 	// Of returns the objects of the kind.
-	Of func(f *Fleet) []v1alpha1.Object
+	List func(f *Fleet) []v1alpha1.Object
 	// Append adds an object of the kind that was read before.
 	Append func(f *Fleet, o v1alpha1.Object)
 }
@@ -211,7 +211,7 @@ func kind[T any, P interface {
 			*list = append(*list, o)
 			return nil
 		},
-		Of: func(f *Fleet) []v1alpha1.Object {
+		List: func(f *Fleet) []v1alpha1.Object {
 			var out []v1alpha1.Object
 			for _, o := range *objects(f) {
 				out = append(out, o)
@@ -260,9 +260,9 @@ func (f *Fleet) Deleting() []Deleting {
 		if kind.Name == ClusterGroup {
 			continue // it has no finalizer
 		}
-		for _, o := range kind.Of(f) {
-			if at := o.GetDeletionTimestamp(); at != nil {
-				out = append(out, Deleting{kind.Name, o.GetNamespace(), o.GetName(), at.Time, o.GetFinalizers(),
+		for _, o := range kind.List(f) {
+			if when := o.GetDeletionTimestamp(); when != nil {
+				out = append(out, Deleting{kind.Name, o.GetNamespace(), o.GetName(), when.Time, o.GetFinalizers(),
 					o.GetLabels()[fleet.ShardLabel]})
 			}
 		}

@@ -32,7 +32,7 @@ func (f *Fleet) Needed(kind string) source.Coverage {
 		return cover
 	}
 	referred := f.referred(kind)
-	read := slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Name == kind && len(k.Of(f)) > 0 })
+	read := slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Name == kind && len(k.List(f)) > 0 })
 	if mustHave := slices.Contains(managementKinds, kind) && f.Any(); !read && (len(referred) > 0 || mustHave) {
 		return cover
 	}
@@ -55,7 +55,7 @@ func (f *Fleet) InWorkspace(kind, workspace string) []string {
 
 // Any reports whether any of Fleet's objects was read.
 func (f *Fleet) Any() bool {
-	return slices.ContainsFunc(Kinds, func(k Kind) bool { return len(k.Of(f)) > 0 })
+	return slices.ContainsFunc(Kinds, func(k Kind) bool { return len(k.List(f)) > 0 })
 }
 
 // referred returns the namespaces in which other objects name or count objects of a kind, sorted. It is not nil.
@@ -108,7 +108,7 @@ func namesParent(labels map[string]string, kind string) bool {
 func (f *Fleet) LimitCoverage() {
 	counted := f.countedIn()
 	for _, k := range Kinds {
-		only, ok := onlyNamespace(k.Of(f))
+		only, ok := onlyNamespace(k.List(f))
 		if !ok || !f.Coverage[k.Name].Whole() {
 			continue
 		}

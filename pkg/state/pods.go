@@ -253,9 +253,9 @@ func (f *Fleet) AddController(raw []byte) error {
 	}
 	f.controllers[name][namespace] = w
 	if name == fleet.ControllerName {
-		at := installed(f.controllers[name])
-		w := f.controllers[name][at]
-		f.ControllerVersion, f.Agents.ControllerNamespace = w.Version, at
+		namespace := installed(f.controllers[name])
+		w := f.controllers[name][namespace]
+		f.ControllerVersion, f.Agents.ControllerNamespace = w.Version, namespace
 		f.ImageScan, f.Scheduling = w.ImageScan, w.Scheduling
 	}
 	return nil
@@ -277,11 +277,11 @@ func (f *Fleet) ControllersRead(name string) { put(&f.controllersRead, name, tru
 // Controller returns the Deployment of one of Fleet's controllers; nil if it does not exist. known is false if it was
 // not read, or if it is not known where Fleet is installed.
 func (f *Fleet) Controller(name string) (w *Workload, known bool) {
-	at := f.Agents.ControllerNamespace
-	if found, ok := f.controllers[name][at]; ok {
+	namespace := f.Agents.ControllerNamespace
+	if found, ok := f.controllers[name][namespace]; ok {
 		return &found, true
 	}
-	return nil, f.controllersRead[name] && (at != "" || len(f.controllers[name]) == 0)
+	return nil, f.controllersRead[name] && (namespace != "" || len(f.controllers[name]) == 0)
 }
 
 // KeepOwnDeployments removes the BundleDeployments whose namespace has no name that Fleet gives, if others are in such

@@ -253,7 +253,7 @@ func (f *Fleet) WantedControllers() map[string]bool {
 		}
 	}
 	for _, k := range Kinds {
-		for _, o := range k.Of(f) {
+		for _, o := range k.List(f) {
 			if shard := o.GetLabels()[fleet.ShardLabel]; shard != "" {
 				out[ControllerOf(k.Name, shard)] = true
 			}

@@ -47,9 +47,9 @@ type connections struct {
 
 type openConnection struct {
 	net.Conn
-	peer netip.Addr
-	of   *connections
-	at   *list.Element // in open; nil if the connection was removed
+	peer        netip.Addr
+	connections *connections
+	element     *list.Element // in open; nil if the connection was removed
 }
 
 func newConnections(l net.Listener, most int, onSurplus func()) *connections {
@@ -63,7 +63,7 @@ func (s *connections) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &openConnection{Conn: accepted, peer: peerOf(accepted), of: s}
+		c := &openConnection{Conn: accepted, peer: peerOf(accepted), connections: s}
 		surplus := s.add(c)
 		if surplus != nil {
 			if s.onSurplus != nil {
@@ -88,7 +88,7 @@ func (s *connections) add(c *openConnection) (surplus *openConnection) {
 		}
 		s.remove(surplus)
 	}
-	c.at = s.open.PushBack(c)
+	c.element = s.open.PushBack(c)
 	s.peers[c.peer]++
 	return surplus
 }
@@ -96,8 +96,8 @@ func (s *connections) add(c *openConnection) (surplus *openConnection) {
 // replaceable returns the connection of the peer with the most connections whose last request is the longest ago.
 func (s *connections) replaceable() *openConnection {
 	var out *openConnection
-	for at := s.open.Front(); at != nil; at = at.Next() {
-		if c, ok := at.Value.(*openConnection); ok && (out == nil || s.peers[c.peer] > s.peers[out.peer]) {
+	for element := s.open.Front(); element != nil; element = element.Next() {
+		if c, ok := element.Value.(*openConnection); ok && (out == nil || s.peers[c.peer] > s.peers[out.peer]) {
 			out = c
 		}
 	}
@@ -105,47 +105,47 @@ func (s *connections) replaceable() *openConnection {
 }
 
 func (s *connections) remove(c *openConnection) {
-	if c.at == nil {
+	if c.element == nil {
 		return
 	}
-	s.open.Remove(c.at)
-	c.at = nil
+	s.open.Remove(c.element)
+	c.element = nil
 	if s.peers[c.peer]--; s.peers[c.peer] == 0 {
 		delete(s.peers, c.peer)
 	}
 }
 
 // changed is called by http.Server. A connection becomes idle after each request.
-func (s *connections) changed(of net.Conn, state http.ConnState) {
-	if secured, ok := of.(*tls.Conn); ok {
-		of = secured.NetConn()
+func (s *connections) changed(conn net.Conn, state http.ConnState) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
 	}
-	c, ok := of.(*openConnection)
+	c, ok := conn.(*openConnection)
 	if !ok || state != http.StateIdle {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.at != nil {
-		s.open.MoveToBack(c.at)
+	if c.element != nil {
+		s.open.MoveToBack(c.element)
 	}
 }
 
 // Close implements net.Conn.
 func (c *openConnection) Close() error {
-	c.of.mu.Lock()
-	c.of.remove(c)
-	c.of.mu.Unlock()
+	c.connections.mu.Lock()
+	c.connections.remove(c)
+	c.connections.mu.Unlock()
 	return c.Conn.Close()
 }
 
 // peerOf returns the address of a client; the zero value for a connection that is not TCP.
 func peerOf(c net.Conn) netip.Addr {
-	at, err := netip.ParseAddrPort(fmt.Sprint(c.RemoteAddr()))
+	peer, err := netip.ParseAddrPort(fmt.Sprint(c.RemoteAddr()))
 	if err != nil {
 		return netip.Addr{}
 	}
-	return at.Addr().Unmap().WithZone("")
+	return peer.Addr().Unmap().WithZone("")
 }
 
 // Limits of an endpoint. Every client that reaches the address may connect, so memory is bounded by the number of

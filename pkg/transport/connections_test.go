@@ -148,7 +148,7 @@ func TestPeer(t *testing.T) {
 // TestIdleTLS checks that a connection with TLS is recognized when it has answered a request.
 func TestIdleTLS(t *testing.T) {
 	open := newConnections(nil, 2, nil)
-	first, second := &openConnection{of: open}, &openConnection{of: open}
+	first, second := &openConnection{connections: open}, &openConnection{connections: open}
 	for _, c := range []*openConnection{first, second} {
 		if open.add(c) != nil {
 			t.Fatal("refused")

@@ -66,7 +66,7 @@ func newReporting(t *testing.T, server *cluster.Cluster) *reporting {
 func (r *reporting) show(findings ...view.Finding) (requests, writes int, err error) {
 	r.now = r.now.Add(30 * time.Second)
 	v := views.Of(0)
-	v.At, v.Findings = r.now, findings
+	v.Evaluated, v.Findings = r.now, findings
 	r.Update(&view.Step{After: v})
 	before := len(r.proxy.Received())
 	err = r.Write(r.t.Context())

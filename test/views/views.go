@@ -46,7 +46,7 @@ func ConfigMap(name string) view.Ref {
 // Of returns a view of bundle deployments, some seconds after Begin. Each has a Bundle, a BundleDeployment and a
 // release.
 func Of(seconds int, deployments ...*view.Deployment) *view.View {
-	v := &view.View{At: Begin.Add(time.Duration(seconds) * time.Second), Deployments: deployments,
+	v := &view.View{Evaluated: Begin.Add(time.Duration(seconds) * time.Second), Deployments: deployments,
 		FleetRead:   map[string]bool{state.Bundle: true, state.BundleDeployment: true},
 		RecordsRead: map[object.ClusterID]bool{"": true}, Coverage: evaluate.Coverage{Evaluated: len(deployments)}}
 	for _, d := range deployments {

@@ -73,10 +73,10 @@ type DenialError struct{ *HarmError }
 
 // Error implements error. It adds how the request is allowed.
 func (e *DenialError) Error() string {
-	on := "its namespace"
+	where := "its namespace"
 	if e.Object.Namespace == "" {
-		on = "it"
+		where = "it"
 	}
 	return fmt.Sprintf("%v. To do it anyway, label it %s=true first, or label %s %s=%s",
-		e.HarmError, IgnoreLabel, on, GuardLabel, GuardWarn)
+		e.HarmError, IgnoreLabel, where, GuardLabel, GuardWarn)
 }

@@ -52,11 +52,11 @@ func NewRateLimiter(now func() time.Time) *RateLimiter {
 
 // Count counts one stamp of an object with metadata, except in a dry run. During a pause the object must not get this
 // metadata; first is true if the pause begins with this stamp.
-func (r *RateLimiter) Count(of object.Key, stamp ownership.Metadata, dryRun bool) (paused, first bool) {
+func (r *RateLimiter) Count(key object.Key, stamp ownership.Metadata, dryRun bool) (paused, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	k := limitKey{of, stamp}
+	k := limitKey{key, stamp}
 	known, _ := r.objects.Get(k)
 	l, ok := known.(*objectLimit)
 	if !ok {

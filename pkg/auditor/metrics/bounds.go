@@ -35,8 +35,8 @@ func releaseNamespace(d *view.Deployment) string {
 type share[K comparable] map[K]int
 
 // take takes up to n of what is left of a limit, and returns how much that is.
-func (s share[K]) take(of K, n, limit int) int {
-	n = min(n, limit-s[of])
-	s[of] += n
+func (s share[K]) take(owner K, n, limit int) int {
+	n = min(n, limit-s[owner])
+	s[owner] += n
 	return n
 }

@@ -95,21 +95,21 @@ func (c *collection) addDeployments() {
 
 func (c *collection) addCounts(desired, byState string, n report.Counts, labels func(...string) []string) {
 	c.add(desired, float64(n.Desired), labels()...)
-	of := map[report.State]int{report.Ready: n.Ready, report.Missing: n.Missing, report.Unowned: n.Unowned,
+	counts := map[report.State]int{report.Ready: n.Ready, report.Missing: n.Missing, report.Unowned: n.Unowned,
 		report.Modified: n.Modified, report.NotReady: n.NotReady, report.Orphaned: n.Orphaned,
 		report.Unknown: n.Unknown}
 	for _, s := range states {
-		c.add(byState, float64(of[s]), labels(string(s))...)
+		c.add(byState, float64(counts[s]), labels(string(s))...)
 	}
 }
 
 // addReported adds the numbers that Fleet reports. One that it does not report has no series.
 func (c *collection) addReported(desired, byState string, r *report.Reported, labels func(...string) []string) {
 	c.addKnown(desired, r.DesiredReady, labels()...)
-	of := map[report.State]*int{report.Ready: r.Ready, report.Missing: r.Missing, report.Modified: r.Modified,
+	counts := map[report.State]*int{report.Ready: r.Ready, report.Missing: r.Missing, report.Modified: r.Modified,
 		report.NotReady: r.NotReady, report.Orphaned: r.Orphaned}
 	for _, s := range states {
-		c.addKnown(byState, of[s], labels(string(s))...)
+		c.addKnown(byState, counts[s], labels(string(s))...)
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *collection) addKnown(name string, n *int, labels ...string) {
 func (c *collection) addObjects(d *view.Deployment) {
 	x := c.deployments[d.ID]
 	for _, s := range x.since {
-		c.earliest(oldest, s.at, c.labels(d, string(s.state))...)
+		c.earliest(oldest, s.when, c.labels(d, string(s.state))...)
 	}
 	var bad []view.Object
 	for _, o := range d.Objects {
@@ -151,7 +151,7 @@ func (c *collection) addObjects(d *view.Deployment) {
 			by = "release"
 		}
 		c.add(flapping, float64(len(f.returns)),
-			c.labels(d, ofRef(id.of.Value(), id.path, f.manager, by)...)...)
+			c.labels(d, ofRef(id.object.Value(), id.path, f.manager, by)...)...)
 	}
 }
 
@@ -174,8 +174,8 @@ func (c *collection) addFindings() {
 		deployments[key{d.Cluster, d.ID.String()}] = d
 	}
 	type group struct {
-		code string
-		of   key
+		code   string
+		series key
 	}
 	type ofReleases struct{ code, namespace string }
 	inGroup, ofCode, inNamespace := map[group]int{}, map[string]int{}, share[ofReleases]{}
@@ -207,8 +207,8 @@ func (c *collection) addFindings() {
 func (c *collection) addAggregates() {
 	for i := range c.Aggregates {
 		a := &c.Aggregates[i]
-		at := slices.IndexFunc(levels, func(l level) bool { return l.kind == a.Kind })
-		name := prefix + levels[at].name
+		index := slices.IndexFunc(levels, func(l level) bool { return l.kind == a.Kind })
+		name := prefix + levels[index].name
 		labels := func(others ...string) []string { return slices.Concat([]string{a.Namespace, a.Name}, others) }
 		if x := a.Actual; x != nil {
 			c.addCounts(name+levelDesired, name+levelObjects, x.Counts, labels)

@@ -61,13 +61,13 @@ type deploymentHistory struct {
 
 type since struct {
 	state report.State
-	at    time.Time
+	when  time.Time
 }
 
 // fieldID is a field of an object.
 type fieldID struct {
-	of   view.Ref
-	path string
+	object view.Ref
+	path   string
 }
 
 // field is a field that differs now and then.
@@ -91,7 +91,7 @@ func (h *history) update(s *view.Step) {
 	for _, d := range v.Deployments {
 		present[d.ID] = true
 		if x := h.of(d); x != nil {
-			x.update(d, v.At)
+			x.update(d, v.Evaluated)
 		}
 	}
 	for i := range s.Transitions {
@@ -105,7 +105,7 @@ func (h *history) update(s *view.Step) {
 		d := u.Last
 		if d == nil {
 			d = &view.Deployment{Name: u.BundleID,
-				ID: object.DeploymentID{Cluster: u.On, Name: u.BundleID, Release: u.Name}}
+				ID: object.DeploymentID{Cluster: u.ClusterID, Name: u.BundleID, Release: u.Name}}
 		}
 		if x := h.of(d); x != nil {
 			x.read, x.revision = true, 0
@@ -117,8 +117,8 @@ func (h *history) update(s *view.Step) {
 		case present[id]:
 			x.gone = time.Time{}
 		case x.gone.IsZero():
-			x.gone = v.At
-		case v.At.Sub(x.gone) > keptAfter:
+			x.gone = v.Evaluated
+		case v.Evaluated.Sub(x.gone) > keptAfter:
 			h.forget(id)
 		}
 	}
@@ -153,11 +153,11 @@ func (h *history) seen(v *view.View) {
 	now := make(map[string]time.Time, len(v.Findings))
 	for i := range v.Findings {
 		id := v.Findings[i].ID
-		at, known := h.findings[id]
+		when, known := h.findings[id]
 		if !known {
-			at = v.At
+			when = v.Evaluated
 		}
-		now[id] = at
+		now[id] = when
 	}
 	h.findings = now
 }
@@ -178,7 +178,7 @@ func (h *history) wrote(v *view.View) {
 }
 
 // update adds a view of the bundle deployment.
-func (x *deploymentHistory) update(d *view.Deployment, at time.Time) {
+func (x *deploymentHistory) update(d *view.Deployment, when time.Time) {
 	x.last, x.read = d, x.read || d.Read
 	switch {
 	case d.Revision > x.revision:
@@ -198,15 +198,15 @@ func (x *deploymentHistory) update(d *view.Deployment, at time.Time) {
 		}
 		s := was[o.Ref]
 		if s.state != o.State {
-			s = since{o.State, at}
+			s = since{o.State, when}
 		}
 		x.since[o.Ref] = s
 	}
-	x.followFields(d, at)
+	x.followFields(d, when)
 }
 
 // followFields finds fields that differ again after they had the desired value.
-func (x *deploymentHistory) followFields(d *view.Deployment, at time.Time) {
+func (x *deploymentHistory) followFields(d *view.Deployment, when time.Time) {
 	differing, unknown := map[fieldID]bool{}, map[view.Ref]bool{}
 	for _, o := range d.Objects {
 		if o.State == report.Unknown {
@@ -218,20 +218,20 @@ func (x *deploymentHistory) followFields(d *view.Deployment, at time.Time) {
 		for _, c := range o.Detail.Changes {
 			id := fieldID{o.Ref, c.Path}
 			differing[id] = true
-			x.differs(id, c.Manager, at)
+			x.differs(id, c.Manager, when)
 		}
 	}
 	for id, f := range x.fields {
-		f.differs = differing[id] || unknown[id.of] && f.differs
-		f.returns = slices.DeleteFunc(f.returns, func(t time.Time) bool { return at.Sub(t) > flapsWithin })
-		if !f.differs && at.Sub(f.seen) > flapsWithin {
+		f.differs = differing[id] || unknown[id.object] && f.differs
+		f.returns = slices.DeleteFunc(f.returns, func(t time.Time) bool { return when.Sub(t) > flapsWithin })
+		if !f.differs && when.Sub(f.seen) > flapsWithin {
 			delete(x.fields, id)
 		}
 	}
 }
 
 // differs adds that a field differs, and who wrote it.
-func (x *deploymentHistory) differs(id fieldID, manager string, at time.Time) {
+func (x *deploymentHistory) differs(id fieldID, manager string, when time.Time) {
 	f := x.fields[id]
 	switch {
 	case f == nil && len(x.fields) >= maxFields:
@@ -240,9 +240,9 @@ func (x *deploymentHistory) differs(id fieldID, manager string, at time.Time) {
 		f = &field{differs: true}
 		x.fields[id] = f
 	case !f.differs:
-		f.returns, f.byRelease = append(f.returns, at), x.revision > f.revision
+		f.returns, f.byRelease = append(f.returns, when), x.revision > f.revision
 	}
-	f.differs, f.seen, f.manager, f.revision = true, at, manager, x.revision
+	f.differs, f.seen, f.manager, f.revision = true, when, manager, x.revision
 }
 
 // flaps returns the fields that returned at least twice, the most frequent ones first.
@@ -255,7 +255,7 @@ func (x *deploymentHistory) flaps() []fieldID {
 	}
 	slices.SortFunc(out, func(a, b fieldID) int {
 		return cmp.Or(cmp.Compare(len(x.fields[b].returns), len(x.fields[a].returns)),
-			a.of.Value().Compare(b.of.Value()), cmp.Compare(a.path, b.path))
+			a.object.Value().Compare(b.object.Value()), cmp.Compare(a.path, b.path))
 	})
 	return out
 }

@@ -61,8 +61,8 @@ func histogram(name string) prometheus.Histogram {
 // named returns the options of the metric with a name.
 func named(name string) prometheus.Opts {
 	all := Families()
-	at := slices.IndexFunc(all, func(f Family) bool { return f.Name == name })
-	return prometheus.Opts{Name: name, Help: all[at].Help}
+	index := slices.IndexFunc(all, func(f Family) bool { return f.Name == name })
+	return prometheus.Opts{Name: name, Help: all[index].Help}
 }
 
 // Update shows a view.
@@ -92,11 +92,11 @@ func (m *Metrics) Forget() {
 }
 
 // Evaluated records an evaluation that ended at a time.
-func (m *Metrics) Evaluated(at time.Time, took time.Duration) {
+func (m *Metrics) Evaluated(when time.Time, took time.Duration) {
 	m.evaluation.Observe(took.Seconds())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lastEvaluation = at
+	m.lastEvaluation = when
 }
 
 // ChangeShown records the time from the arrival of a change to the metrics that show it.
@@ -118,7 +118,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := collection{series: series{of: map[string]*sample{}}, View: m.view, history: &m.history,
+	c := collection{series: series{samples: map[string]*sample{}}, View: m.view, history: &m.history,
 		cluster: m.options.Cluster, releaseObjects: share[string]{}, crowded: map[string]bool{}}
 	c.add(build, 1, m.options.Version)
 	c.add(leader, number(m.leads()))
@@ -128,7 +128,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	if age, known := m.age(); known {
 		c.add(stateAge, age.Seconds())
 	}
-	if !m.view.At.IsZero() { // otherwise nothing is known
+	if !m.view.Evaluated.IsZero() { // otherwise nothing is known
 		c.addDeployments()
 		c.addFindings()
 		c.addAggregates()

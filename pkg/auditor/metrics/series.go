@@ -30,8 +30,8 @@ func describe() descriptions {
 // series are the series of one collection, by name and labels. Prometheus refuses a collection with two equal series,
 // so values with the same labels are added.
 type series struct {
-	of     map[string]*sample
-	sorted []*sample
+	samples map[string]*sample
+	sorted  []*sample
 }
 
 type sample struct {
@@ -46,8 +46,8 @@ func (s *series) add(name string, value float64, labels ...string) {
 }
 
 // earliest sets the value of a series to a time, unless it has an earlier one.
-func (s *series) earliest(name string, at time.Time, labels ...string) {
-	x, value := s.get(name, labels), float64(at.Unix())
+func (s *series) earliest(name string, when time.Time, labels ...string) {
+	x, value := s.get(name, labels), float64(when.Unix())
 	if x.value == 0 || value < x.value {
 		x.value = value
 	}
@@ -59,18 +59,18 @@ func (s *series) get(name string, labels []string) *sample {
 		values[i] = escape.Line(l)
 	}
 	key := name + "\x00" + strings.Join(values, "\x00")
-	x := s.of[key]
+	x := s.samples[key]
 	if x == nil {
 		x = &sample{name: name, labels: values}
-		s.of[key], s.sorted = x, append(s.sorted, x)
+		s.samples[key], s.sorted = x, append(s.sorted, x)
 	}
 	return x
 }
 
 // send sends the series.
-func (s *series) send(of descriptions, ch chan<- prometheus.Metric) {
+func (s *series) send(all descriptions, ch chan<- prometheus.Metric) {
 	for _, x := range s.sorted {
-		d := of[x.name]
+		d := all[x.name]
 		m, err := prometheus.NewConstMetric(d.Desc, d.kind, x.value, x.labels...)
 		if err != nil {
 			m = prometheus.NewInvalidMetric(d.Desc, err)

@@ -17,9 +17,9 @@ const maxObjects = 500
 // entriesOf returns what vanished in a step.
 func entriesOf(s *view.Step) []journal.Entry {
 	type group struct {
-		event journal.Event
-		of    *view.Deployment
-		since time.Time
+		event      journal.Event
+		deployment *view.Deployment
+		since      time.Time
 	}
 	var out []journal.Entry
 	index := map[group]int{}
@@ -33,13 +33,13 @@ func entriesOf(s *view.Step) []journal.Entry {
 		default:
 			continue
 		}
-		at, known := index[g]
+		i, known := index[g]
 		if !known {
-			at = len(out)
-			index[g] = at
-			out = append(out, entry(g.event, t.Deployment, t.Since, s.After.At))
+			i = len(out)
+			index[g] = i
+			out = append(out, entry(g.event, t.Deployment, t.Since, s.After.Evaluated))
 		}
-		add(&out[at], t.Known)
+		add(&out[i], t.Known)
 	}
 	for i := range s.Uninstalled {
 		out = append(out, uninstalled(s, &s.Uninstalled[i]))
@@ -69,13 +69,13 @@ func add(e *journal.Entry, o view.Object) {
 
 // lastWriter is the manager of the newest recorded difference.
 func lastWriter(d *view.Detail) string {
-	manager, at := "", ""
+	manager, when := "", ""
 	if d == nil {
 		return ""
 	}
 	for _, c := range d.Changes {
-		if c.Manager != "" && c.Time >= at {
-			manager, at = c.Manager, c.Time
+		if c.Manager != "" && c.Time >= when {
+			manager, when = c.Manager, c.Time
 		}
 	}
 	return manager
@@ -88,7 +88,7 @@ func uninstalled(s *view.Step, u *view.Uninstalled) journal.Entry {
 		d = &view.Deployment{Name: u.BundleID}
 		d.ID.Name = u.BundleID
 	}
-	e := entry(journal.Uninstalled, d, u.Since, s.After.At)
+	e := entry(journal.Uninstalled, d, u.Since, s.After.Evaluated)
 	e.Release, e.Revision, e.By, e.KeepResources = u.Name, u.Revision, remover(u), u.KeepResources
 	refs := u.Refs()
 	for _, ref := range refs[:min(len(refs), maxObjects)] {

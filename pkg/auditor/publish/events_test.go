@@ -75,7 +75,7 @@ func newAuditor() *auditor {
 func (a *auditor) at(t *testing.T, seconds int, d ...*view.Deployment) []string {
 	t.Helper()
 	v := views.Of(seconds, d...)
-	a.now = v.At
+	a.now = v.Evaluated
 	a.Update(a.follower.Next(v))
 	a.failed = a.Write(t.Context())
 	return a.told()
@@ -208,7 +208,7 @@ func TestValid(t *testing.T) {
 	d.Objects[0].Detail.Message = strings.Repeat("ä", 2000) + "\n"
 	a.at(t, 0, views.Deployment("web", ready))
 	v := views.Of(1, d)
-	a.now = v.At
+	a.now = v.Evaluated
 	a.Update(a.follower.Next(v))
 	if err := a.Write(t.Context()); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (a *journalAuditor) restart() {
 func (a *journalAuditor) show(t *testing.T, all ...*view.View) {
 	t.Helper()
 	for _, v := range all {
-		a.now = v.At
+		a.now = v.Evaluated
 		a.Update(a.follower.Next(v))
 		if err := a.Write(t.Context()); err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func TestTakeover(t *testing.T) {
 			former.show(t, v)
 		}
 		later := *v
-		later.At = v.At.Add(700 * time.Millisecond)
-		next.now = later.At
+		later.Evaluated = v.Evaluated.Add(700 * time.Millisecond)
+		next.now = later.Evaluated
 		next.Update(next.follower.Next(&later))
 	}
 	if err := next.Write(t.Context()); err != nil {
@@ -303,7 +303,7 @@ func TestAgain(t *testing.T) {
 		return fail, nil, errors.New("connection refused")
 	})
 	v := views.Of(3, views.Deployment("web", journalMissing, journalMissing))
-	a.now = v.At
+	a.now = v.Evaluated
 	a.Update(a.follower.Next(v))
 	if err := a.Write(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("writing returned %v", err)

@@ -125,11 +125,11 @@ func (w *Reports) remember(v *view.View) {
 	now := map[string]metav1.Timestamp{}
 	for i := range v.Findings {
 		id := v.Findings[i].ID
-		at, known := w.seen[id]
+		when, known := w.seen[id]
 		if !known {
-			at = metav1.Timestamp{Seconds: v.At.Unix()}
+			when = metav1.Timestamp{Seconds: v.Evaluated.Unix()}
 		}
-		now[id] = at
+		now[id] = when
 	}
 	w.seen = now
 }

@@ -56,7 +56,7 @@ func (a *reportsAuditor) at(t *testing.T, seconds int, findings ...view.Finding)
 	t.Helper()
 	v := views.Of(seconds)
 	v.Findings = findings
-	a.now = v.At
+	a.now = v.Evaluated
 	a.client.ClearActions()
 	a.Update(&view.Step{After: v})
 	if err := a.Write(t.Context()); err != nil {
@@ -182,7 +182,7 @@ func TestNoNamespace(t *testing.T) {
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "gone")
 	})
 	v := views.Of(0)
-	v.Findings, a.now = []view.Finding{finding("a", "gone")}, v.At
+	v.Findings, a.now = []view.Finding{finding("a", "gone")}, v.Evaluated
 	a.Update(&view.Step{After: v})
 	if err := a.Write(t.Context()); err == nil {
 		t.Error("writing returned no error")

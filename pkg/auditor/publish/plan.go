@@ -34,23 +34,23 @@ type message struct {
 	warning bool
 	note    string
 	// of is the bundle deployment that the message is about, changed its objects that changed; nil for other messages.
-	of      *view.Deployment
-	changed []string
+	deployment *view.Deployment
+	changed    []string
 	// attempts is how often writing it failed.
 	attempts int
 }
 
 // text is the note of the Event.
 func (m *message) text() string {
-	if m.of != nil {
-		return note(ofDeployment(m.of, m.changed))
+	if m.deployment != nil {
+		return note(ofDeployment(m.deployment, m.changed))
 	}
 	return note(m.note)
 }
 
 // told is what was told about an object last.
 type told struct {
-	at     time.Time
+	when   time.Time
 	reason string
 }
 
@@ -76,7 +76,7 @@ func (p *plan) add(s *view.Step) {
 		t := &s.Transitions[i]
 		if d := t.Deployment; tells(t) && d.Exists {
 			ref := t.Ref.Value()
-			p.put(message{regarding: refOf(d), reason: string(d.State), warning: d.State != report.Ready, of: d,
+			p.put(message{regarding: refOf(d), reason: string(d.State), warning: d.State != report.Ready, deployment: d,
 				changed: []string{ref.Key().String() + " " + string(t.After.State)}})
 		}
 	}
@@ -151,16 +151,16 @@ func (p *plan) due(now time.Time) []message {
 	var out []message
 	for _, m := range waiting {
 		last, known := p.told[m.regarding]
-		same := known && m.of == nil && last.reason == m.reason
+		same := known && m.deployment == nil && last.reason == m.reason
 		switch {
-		case known && now.Sub(last.at) < eventInterval, len(out) == maxBatch:
+		case known && now.Sub(last.when) < eventInterval, len(out) == maxBatch:
 			p.put(m)
 		case !same:
 			out = append(out, m)
 		}
 	}
 	for ref, x := range p.told {
-		if _, waits := p.index[ref]; !waits && now.Sub(x.at) >= eventInterval {
+		if _, waits := p.index[ref]; !waits && now.Sub(x.when) >= eventInterval {
 			delete(p.told, ref)
 		}
 	}

@@ -35,10 +35,10 @@ var (
 )
 
 // result returns the result of a finding that was made at a time.
-func result(f *report.Finding, at metav1.Timestamp) v1alpha1.ReportResult {
+func result(f *report.Finding, when metav1.Timestamp) v1alpha1.ReportResult {
 	return v1alpha1.ReportResult{Source: source, Category: "Fleet", Policy: f.Code, Rule: f.Title,
 		Result: resultOf[f.Severity], Severity: severityOf[f.Severity], Scored: f.Severity != report.Info,
-		Timestamp: at, Description: short(f.Message), Subjects: subjects(f.Object), Properties: properties(f)}
+		Timestamp: when, Description: short(f.Message), Subjects: subjects(f.Object), Properties: properties(f)}
 }
 
 func subjects(r object.Ref) []corev1.ObjectReference {

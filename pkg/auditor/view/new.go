@@ -22,10 +22,10 @@ import (
 )
 
 // New returns the view of an audit at a time. All texts are those of the report, in which secrets are hidden.
-func New(a *audit.Audit, at time.Time) *View {
+func New(a *audit.Audit, when time.Time) *View {
 	r := a.Unmerged()
 	b := builder{Audit: a, expired: expired(r.Findings)}
-	v := &View{At: at, Gaps: r.Gaps, FleetRead: map[string]bool{}, RecordsRead: map[object.ClusterID]bool{},
+	v := &View{Evaluated: when, Gaps: r.Gaps, FleetRead: map[string]bool{}, RecordsRead: map[object.ClusterID]bool{},
 		Coverage: a.Coverage(), Deployments: b.deployments(r), Findings: b.findings(r.Findings)}
 	v.Releases = b.releases(v.Deployments)
 	for _, c := range a.Desired.Clusters {
@@ -44,7 +44,7 @@ func New(a *audit.Audit, at time.Time) *View {
 	})
 	for _, kind := range state.Kinds {
 		v.FleetRead[kind.Name] = a.Desired.Read(kind.Name, "")
-		for _, o := range kind.Of(a.Desired.Fleet) {
+		for _, o := range kind.List(a.Desired.Fleet) {
 			v.Fleet = append(v.Fleet, FleetObject{Kind: kind.Name, Namespace: text(o.GetNamespace()),
 				Name: text(o.GetName()), ResourceVersion: strings.Clone(o.GetResourceVersion()), Size: sizeOf(o)})
 		}
@@ -185,13 +185,13 @@ func detailOf(x *report.Resource) *Detail {
 // releases returns the newest revisions of Fleet's releases, with the deployments that have their objects.
 func (b builder) releases(deployments []*Deployment) []*Release {
 	type key struct {
-		on   object.ClusterID
-		name string
+		cluster object.ClusterID
+		name    string
 	}
-	of := map[key]*Deployment{}
+	byRelease := map[key]*Deployment{}
 	for _, d := range deployments {
 		if d.Release != "" {
-			of[key{d.ID.Cluster, d.Release}] = d
+			byRelease[key{d.ID.Cluster, d.Release}] = d
 		}
 	}
 	removed := map[key][]object.Ref{}
@@ -206,8 +206,8 @@ func (b builder) releases(deployments []*Deployment) []*Release {
 				continue
 			}
 			k := key{c.ID, name}
-			x := &Release{On: c.ID, Name: text(name), Revision: last.Revision, BundleID: text(last.BundleID),
-				Agent: text(last.AgentNamespace), KeepResources: last.KeepResources, Deployment: of[k]}
+			x := &Release{ClusterID: c.ID, Name: text(name), Revision: last.Revision, BundleID: text(last.BundleID),
+				Agent: text(last.AgentNamespace), KeepResources: last.KeepResources, Deployment: byRelease[k]}
 			for _, ref := range removed[k] {
 				x.Deletes = append(x.Deletes, RefOf(ref))
 			}
@@ -247,33 +247,33 @@ type Follower struct {
 
 type seen struct {
 	*Deployment
-	at time.Time
+	when time.Time
 }
 
 // known is an object when its state was known for the last time.
 type known struct {
 	Object
-	at time.Time
+	when time.Time
 }
 
 type releaseID struct {
-	on   object.ClusterID
-	name string
+	cluster object.ClusterID
+	name    string
 }
 
 // Confirm states that nothing had changed at a later time than that of the last view.
-func (f *Follower) Confirm(at time.Time) {
-	if f.view == nil || !at.After(f.view.At) {
+func (f *Follower) Confirm(when time.Time) {
+	if f.view == nil || !when.After(f.view.Evaluated) {
 		return
 	}
 	for id, d := range f.read {
-		if d.at.Equal(f.view.At) {
-			f.read[id] = seen{d.Deployment, at}
+		if d.when.Equal(f.view.Evaluated) {
+			f.read[id] = seen{d.Deployment, when}
 		}
 	}
 	for id, r := range f.releases {
-		if r.at.Equal(f.view.At) {
-			r.at = at
+		if r.when.Equal(f.view.Evaluated) {
+			r.when = when
 			f.releases[id] = r
 		}
 	}
@@ -291,9 +291,9 @@ func (f *Follower) Next(v *View) *Step {
 			}
 			continue
 		}
-		read[d.ID] = seen{d, v.At}
+		read[d.ID] = seen{d, v.Evaluated}
 		if was {
-			c := comparison{of: d, since: last.at, unknown: f.unknown[d.ID], stillUnknown: map[Ref]known{}}
+			c := comparison{deployment: d, since: last.when, unknown: f.unknown[d.ID], stillUnknown: map[Ref]known{}}
 			c.compare(last.Objects)
 			out.Transitions = append(out.Transitions, c.changed...)
 			unknown[d.ID] = c.stillUnknown
@@ -308,26 +308,26 @@ func (f *Follower) Next(v *View) *Step {
 func (f *Follower) uninstalled(v *View) []Uninstalled {
 	now := map[releaseID]installed{}
 	for _, r := range v.Releases {
-		id := releaseID{r.On, r.Name}
+		id := releaseID{r.ClusterID, r.Name}
 		last := f.releases[id].last
 		if d := r.Deployment; d != nil && d.Reason == "" {
 			last = d
 		}
-		now[id] = installed{r, last, v.At}
+		now[id] = installed{r, last, v.Evaluated}
 	}
 	var out []Uninstalled
 	for id, was := range f.releases {
 		_, present := now[id]
 		switch {
 		case present:
-		case v.RecordsRead[id.on]:
+		case v.RecordsRead[id.cluster]:
 			out = append(out, v.uninstalled(&was))
 		default: // it may still exist
 			now[id] = was
 		}
 	}
 	slices.SortFunc(out, func(x, y Uninstalled) int {
-		return cmp.Or(cmp.Compare(x.On, y.On), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.ClusterID, y.ClusterID), cmp.Compare(x.Name, y.Name))
 	})
 	f.releases = now
 	return out
@@ -335,8 +335,8 @@ func (f *Follower) uninstalled(v *View) []Uninstalled {
 
 // comparison compares the objects of a bundle deployment with those that it had at a time.
 type comparison struct {
-	of    *Deployment
-	since time.Time
+	deployment *Deployment
+	since      time.Time
 	// unknown are the objects that were Unknown at that time, stillUnknown those that are Unknown now.
 	unknown, stillUnknown map[Ref]known
 	changed               []Transition
@@ -344,9 +344,9 @@ type comparison struct {
 
 // compare goes through the objects of two views, which are sorted.
 func (c *comparison) compare(before []Object) {
-	after := c.of.Objects
+	after := c.deployment.Objects
 	for len(before) > 0 || len(after) > 0 {
-		t := Transition{Deployment: c.of}
+		t := Transition{Deployment: c.deployment}
 		order := orderOf(before, after)
 		if order <= 0 {
 			t.Ref, t.Before, before = before[0].Ref, before[0], before[1:]
@@ -356,7 +356,7 @@ func (c *comparison) compare(before []Object) {
 		}
 		t.Known, t.Since = t.Before, c.since
 		if remembered, was := c.unknown[t.Ref]; was {
-			t.Known, t.Since = remembered.Object, remembered.at
+			t.Known, t.Since = remembered.Object, remembered.when
 		}
 		if t.After.State == report.Unknown && t.Known.State != "" {
 			c.stillUnknown[t.Ref] = known{t.Known, t.Since}

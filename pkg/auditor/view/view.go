@@ -19,7 +19,7 @@ import (
 // View is one audit, compact and without values of Secrets. It is immutable.
 type View struct {
 	// At is the time of the audit.
-	At time.Time
+	Evaluated time.Time
 	// OutdatedSince is the time since which the state is not known, because the auditor could not follow the changes;
 	// zero if it could.
 	OutdatedSince time.Time
@@ -111,7 +111,7 @@ type Change struct {
 
 // Release is the newest revision of one of Fleet's Helm releases.
 type Release struct {
-	On object.ClusterID
+	ClusterID object.ClusterID
 	// Name is "namespace/name".
 	Name     string
 	Revision int
@@ -168,8 +168,8 @@ func Split(key string) (namespace, name string) {
 
 // Outdated returns a copy of the view for a later time, at which no state is known: since a time, it may lack changes.
 // The bundle deployments and Fleet's objects stay, so that they are not taken for gone.
-func (v *View) Outdated(at, since time.Time) *View {
-	out := &View{At: at, OutdatedSince: since, Fleet: v.Fleet, FleetRead: map[string]bool{},
+func (v *View) Outdated(when, since time.Time) *View {
+	out := &View{Evaluated: when, OutdatedSince: since, Fleet: v.Fleet, FleetRead: map[string]bool{},
 		RecordsRead: map[object.ClusterID]bool{}, Coverage: evaluate.Coverage{Unread: len(v.Deployments)},
 		Gaps: []report.Gap{{What: "following the changes of the cluster", Reason: string(directory.RecordsFailed),
 			Detail: "what changed since " + since.UTC().Format(time.RFC3339) + " is not known",
@@ -277,7 +277,7 @@ func (v *View) presence(kind, key string) Presence {
 
 func (v *View) uninstalled(was *installed) Uninstalled {
 	last := was.last
-	u := Uninstalled{Release: was.Release, Since: was.at, Last: last, Bundle: NotKnown, BundleDeployment: NotKnown}
+	u := Uninstalled{Release: was.Release, Since: was.when, Last: last, Bundle: NotKnown, BundleDeployment: NotKnown}
 	if last != nil {
 		u.Bundle = v.presence(state.Bundle, last.Bundle)
 		u.BundleDeployment = v.presence(state.BundleDeployment, last.Namespace+"/"+last.Name)
@@ -289,5 +289,5 @@ func (v *View) uninstalled(was *installed) Uninstalled {
 type installed struct {
 	*Release
 	last *Deployment
-	at   time.Time
+	when time.Time
 }

@@ -284,12 +284,12 @@ func TestExpired(t *testing.T) {
 // change is found when the state is known again.
 func TestOutdated(t *testing.T) {
 	before, after := views.Sample(t, "clean"), views.Sample(t, "clean")
-	since := before.At.Add(time.Second)
-	after.At = before.At.Add(time.Hour)
+	since := before.Evaluated.Add(time.Second)
+	after.Evaluated = before.Evaluated.Add(time.Hour)
 	gone := &after.Deployments[0].Objects[0]
 	gone.State = report.Missing
 	gone.Detail = &view.Detail{}
-	outdated := before.Outdated(before.At.Add(time.Minute), since)
+	outdated := before.Outdated(before.Evaluated.Add(time.Minute), since)
 	for _, d := range outdated.Deployments {
 		stated := d.State != report.Unknown || d.Reason == ""
 		if stated || d.Read || len(d.Objects) > 0 || d.Counts != (report.Counts{}) {
@@ -305,7 +305,7 @@ func TestOutdated(t *testing.T) {
 		t.Errorf("the outdated view changes %v and uninstalls %v", s.Transitions, s.Uninstalled)
 	}
 	s := f.Next(after)
-	if len(s.Transitions) != 1 || !s.Transitions[0].Vanished() || !s.Transitions[0].Since.Equal(before.At) {
+	if len(s.Transitions) != 1 || !s.Transitions[0].Vanished() || !s.Transitions[0].Since.Equal(before.Evaluated) {
 		t.Errorf("when the state is known again, these changed: %+v", s.Transitions)
 	}
 }

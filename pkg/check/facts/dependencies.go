@@ -40,8 +40,8 @@ func NewDependencies(in *directory.Directory) *Dependencies {
 }
 
 // Closure returns bundle deployments with all that they depend on, directly or not.
-func (x *Dependencies) Closure(of []*directory.Deployment) []*directory.Deployment {
-	out := slices.Clone(of)
+func (x *Dependencies) Closure(deployments []*directory.Deployment) []*directory.Deployment {
+	out := slices.Clone(deployments)
 	seen := map[object.DeploymentID]bool{}
 	for _, d := range out {
 		seen[d.ID()] = true

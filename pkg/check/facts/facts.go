@@ -272,8 +272,8 @@ func (f *Facts) sourceOf(c object.ClusterID) evaluate.ClusterSource {
 // ReadAt returns the time for which the objects of a cluster and those of the management cluster are known: the earlier
 // one of two captures.
 func (f *Facts) ReadAt(c object.ClusterID) time.Time {
-	if at := f.sourceOf(c).Source.TakenAt; !at.IsZero() && at.Before(f.Result.Now()) {
-		return at
+	if when := f.sourceOf(c).Source.TakenAt; !when.IsZero() && when.Before(f.Result.Now()) {
+		return when
 	}
 	return f.Result.Now()
 }

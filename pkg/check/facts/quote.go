@@ -40,7 +40,7 @@ func errorIn(conditions []v1alpha1.Condition, kind string) string {
 func (f *Facts) Quotable() iter.Seq[string] {
 	var out []string
 	for _, k := range state.Kinds {
-		for _, o := range k.Of(f.Result.Desired.Fleet) {
+		for _, o := range k.List(f.Result.Desired.Fleet) {
 			out = append(out, errorsOf(o)...)
 		}
 	}
@@ -287,15 +287,15 @@ func (f *Facts) Controller() values.Controller {
 
 // ValuesOf returns the state of the values Secret of a BundleDeployment.
 func (f *Facts) ValuesOf(d *directory.Deployment) (values.Facts, values.Result) {
-	of := f.Result.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
-	return of, values.Classify(of, f.Result.Now(), f.Controller())
+	facts := f.Result.Desired.Values.Facts(state.DeploymentKey(d.BD), state.DeploymentOwner(d.BD, f.Bundle(d.Bundle)))
+	return facts, values.Classify(facts, f.Result.Now(), f.Controller())
 }
 
 // LostValues reports whether a bundle deployment has staged values and no current ones: a deploy of the same deployment
 // id would install the defaults of the chart.
 func (f *Facts) LostValues(d *evaluate.BundleDeployment) bool {
-	of, _ := f.ValuesOf(&d.Deployment)
-	return of.Secret != nil && of.Secret.Emptied && of.Owner.Current
+	facts, _ := f.ValuesOf(&d.Deployment)
+	return facts.Secret != nil && facts.Secret.Emptied && facts.Owner.Current
 }
 
 // BlocksHelm reports whether a pending or uninstalled revision makes Helm refuse every deploy, and the agent does not

@@ -141,7 +141,7 @@ func New(r *evaluate.Result, quotations *secret.Quotations) *Facts {
 		due:           &time.Time{},
 	}
 	for _, k := range state.Kinds {
-		for _, o := range k.Of(r.Desired.Fleet) {
+		for _, o := range k.List(r.Desired.Fleet) {
 			f.objects[Ref(k.Name, o.GetNamespace(), o.GetName())] = o
 		}
 	}
@@ -225,11 +225,11 @@ func (f *Facts) whyDeployment(d *evaluate.BundleDeployment, reported, actual v1a
 			return OfBug(b.Bug, "the agent's version", agent)
 		}
 	}
-	if at, old := f.oldDrift(d, cluster, reported, actual); old {
+	if when, old := f.oldDrift(d, cluster, reported, actual); old {
 		if fleet.BugDefaults.In(agent) {
 			return OfBug(&fleet.BugDefaults, "the agent's version", agent)
 		}
-		return Explanation{Unexplained, "the last change was at " + at + ", and the agent has reported since then"}
+		return Explanation{Unexplained, "the last change was at " + when + ", and the agent has reported since then"}
 	}
 	return Explanation{Lag, "the agent reports a change after some seconds, or the objects changed while they were " +
 		"read"}
@@ -278,7 +278,7 @@ func claimed(d *evaluate.BundleDeployment, actual v1alpha1.ResourceCounts,
 // oldDrift reports whether the agent does not report modified objects, although field managers prove that the changes
 // are old, and the agent has sent a heartbeat since then. at is the time of the last change.
 func (f *Facts) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster, reported,
-	actual v1alpha1.ResourceCounts) (at string, old bool) {
+	actual v1alpha1.ResourceCounts) (when string, old bool) {
 	if cluster == nil || reported.Missing != actual.Missing {
 		return "", false
 	}
@@ -293,9 +293,9 @@ func (f *Facts) oldDrift(d *evaluate.BundleDeployment, cluster *v1alpha1.Cluster
 			if diff.Time == "" {
 				return "", false
 			}
-			at = max(at, diff.Time)
+			when = max(when, diff.Time)
 		}
 	}
-	t, seen := Parsed(at), Parsed(cluster.Status.Agent.LastSeen)
-	return at, f.LongAgo(t) && seen.Sub(t) > Settled
+	t, seen := Parsed(when), Parsed(cluster.Status.Agent.LastSeen)
+	return when, f.LongAgo(t) && seen.Sub(t) > Settled
 }

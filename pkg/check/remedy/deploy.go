@@ -153,8 +153,8 @@ func (m *Maker) reconciles(ref object.Ref, effect string) Step {
 
 // moment is a number that no earlier command has: the time when the data was read, in seconds.
 func (m *Maker) moment() int64 {
-	if at := m.Facts.Result.Now(); !at.IsZero() {
-		return at.Unix()
+	if when := m.Facts.Result.Now(); !when.IsZero() {
+		return when.Unix()
 	}
 	return 0
 }

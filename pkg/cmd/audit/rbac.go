@@ -186,16 +186,16 @@ const (
 // workspaceRoles returns the smallest Roles that may read what Fleet reports of a workspace, as YAML. src is nil
 // without a source.
 func workspaceRoles(ctx context.Context, src source.Source, workspace string) ([]byte, error) {
-	var of deployedWorkspace
+	var deployed deployedWorkspace
 	if src != nil {
 		var err error
-		if of, err = deployedNamespaces(ctx, src, workspace); err != nil {
+		if deployed, err = deployedNamespaces(ctx, src, workspace); err != nil {
 			return nil, err
 		}
 	}
 	var b strings.Builder
 	b.WriteString(comment(fmt.Sprintf(workspaceHead, workspace)))
-	clusters := of.Clusters
+	clusters := deployed.Clusters
 	if len(clusters) == 0 {
 		b.WriteString(comment(workspaceUnknown))
 		clusters = []string{"NAMESPACE-OF-THE-CLUSTER"}
@@ -216,8 +216,8 @@ func workspaceRoles(ctx context.Context, src source.Source, workspace string) ([
 		b.Write(body)
 	}
 	in := ""
-	if len(of.Releases) > 0 {
-		in = ":\n# " + strings.Join(of.Releases, ", ")
+	if len(deployed.Releases) > 0 {
+		in = ":\n# " + strings.Join(deployed.Releases, ", ")
 	}
 	fmt.Fprintf(&b, workspaceObjects, in)
 	return []byte(b.String()), nil

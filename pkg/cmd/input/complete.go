@@ -206,13 +206,13 @@ func namespaces(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCo
 		found := map[string]bool{}
 		for _, kind := range []string{evaluate.TargetGitRepo, evaluate.TargetHelmOp, evaluate.TargetBundle,
 			evaluate.TargetCluster} {
-			of, err := listNames(ctx, src, kind+"s.fleet.cattle.io", "", func(namespace, _ string) string {
+			names, err := listNames(ctx, src, kind+"s.fleet.cattle.io", "", func(namespace, _ string) string {
 				return namespace
 			})
 			if err != nil {
 				return nil, err
 			}
-			for _, ns := range of {
+			for _, ns := range names {
 				found[ns] = plain.MatchString(ns)
 			}
 		}

@@ -47,9 +47,9 @@ func (f *Flags) Explain(err error) error {
 // ExplainSnapshot does what Explain does for a snapshot that no flag names. hint is the next step after an error
 // without another hint.
 func (f *Flags) ExplainSnapshot(path string, err error, hint string) error {
-	of := *f
-	of.Snapshots = []string{path}
-	err = of.Explain(err)
+	named := *f
+	named.Snapshots = []string{path}
+	err = named.Explain(err)
 	if e, ok := errors.AsType[*cli.Error](err); ok {
 		e.Hint = cmp.Or(e.Hint, hint)
 	}

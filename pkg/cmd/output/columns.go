@@ -162,9 +162,9 @@ func ListChanges(before, after *report.Audit) []string {
 		}
 		return append(out, ListChanges(before, after)...)
 	}
-	on, c := onCluster(before, after), report.Compare(before, after, "")
+	place, c := onCluster(before, after), report.Compare(before, after, "")
 	lost := slices.ContainsFunc(c.Gaps, func(g report.GapChange) bool { return g.Effect == report.EffectUnknown })
-	return slices.Concat(gaps(c, after), deployments(before, after, lost, on), findings(c, lost, on))
+	return slices.Concat(gaps(c, after), deployments(before, after, lost, place), findings(c, lost, place))
 }
 
 // onCluster returns a function that returns the end of a line with the cluster; "" if the reports are about one
@@ -209,7 +209,7 @@ func states(a *report.Audit) map[report.DeploymentKey]string {
 }
 
 // deployments describes the bundle deployments whose state changed. lost says that the second report has a new gap.
-func deployments(before, after *report.Audit, lost bool, on func(cluster string) string) []string {
+func deployments(before, after *report.Audit, lost bool, place func(cluster string) string) []string {
 	was, is := states(before), states(after)
 	gone := "deleted"
 	if lost {
@@ -217,7 +217,7 @@ func deployments(before, after *report.Audit, lost bool, on func(cluster string)
 	}
 	var out []string
 	add := func(key report.DeploymentKey, change string) {
-		out = append(out, fmt.Sprintf("bundledeployment %s %s%s", key.Key, change, on(key.Cluster)))
+		out = append(out, fmt.Sprintf("bundledeployment %s %s%s", key.Key, change, place(key.Cluster)))
 	}
 	for i := range after.BundleDeployments {
 		key := report.KeyOf(&after.BundleDeployments[i])
@@ -240,10 +240,10 @@ const notRead = "unknown (it could not be read)"
 
 // findings describes the findings on each cluster, with one difference to compare: after a new gap, no finding is
 // resolved. The lines of a watch are read one by one, without the gap that explains them.
-func findings(c *report.Comparison, lost bool, on func(cluster string) string) []string {
+func findings(c *report.Comparison, lost bool, place func(cluster string) string) []string {
 	var out, gone []string
 	for _, f := range c.Findings {
-		text := f.Message + on(f.Cluster)
+		text := f.Message + place(f.Cluster)
 		switch {
 		case f.Before == "":
 			out = append(out, fmt.Sprintf("finding %s %s: %s", f.ID, f.After, text))
@@ -262,18 +262,18 @@ func findings(c *report.Comparison, lost bool, on func(cluster string) string) [
 func gaps(c *report.Comparison, after *report.Audit) []string {
 	var out []string
 	for _, g := range c.Gaps {
-		of := g.What
+		what := g.What
 		if g.Cluster != "" {
-			of = "cluster " + g.Cluster + ": " + g.What
+			what = "cluster " + g.Cluster + ": " + g.What
 		}
 		remains := slices.ContainsFunc(after.Gaps, func(x report.Gap) bool {
 			return x.Cluster == g.Cluster && x.What == g.What
 		})
 		switch {
 		case g.Effect == report.EffectUnknown:
-			out = append(out, fmt.Sprintf("not read: %s: %s", of, g.Why()))
+			out = append(out, fmt.Sprintf("not read: %s: %s", what, g.Why()))
 		case !remains:
-			out = append(out, "read again: "+of)
+			out = append(out, "read again: "+what)
 		}
 	}
 	return out

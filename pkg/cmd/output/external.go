@@ -45,8 +45,8 @@ type modified struct {
 	differences []report.Difference
 }
 
-func (e *external) add(cluster string, of object.Ref, differences []report.Difference) {
-	e.objects = append(e.objects, modified{cluster, of, differences})
+func (e *external) add(cluster string, ref object.Ref, differences []report.Difference) {
+	e.objects = append(e.objects, modified{cluster, ref, differences})
 }
 
 func (e *external) run(ctx context.Context, env cli.Environment) (err error) {

@@ -28,7 +28,7 @@ import (
 // field is a field of a JSON object.
 type field struct {
 	name string
-	of   reflect.Type
+	row  reflect.Type
 }
 
 // fieldsOf returns the fields of a type in JSON, those of embedded types too. It is empty for a type that is not a
@@ -60,9 +60,9 @@ func value(t reflect.Type) reflect.Type {
 func lists(document reflect.Type) (names []string, elements map[string]reflect.Type) {
 	elements = map[string]reflect.Type{}
 	for _, f := range fieldsOf(document) {
-		if f.of.Kind() == reflect.Slice && len(fieldsOf(value(f.of.Elem()))) > 0 {
+		if f.row.Kind() == reflect.Slice && len(fieldsOf(value(f.row.Elem()))) > 0 {
 			names = append(names, f.name)
-			elements[f.name] = value(f.of.Elem())
+			elements[f.name] = value(f.row.Elem())
 		}
 	}
 	return names, elements
@@ -107,14 +107,14 @@ func checkPath(path string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	at := ""
+	field := ""
 	for _, node := range parsed.Root.Nodes {
 		list, ok := node.(*jsonpath.ListNode)
 		if !ok {
 			return nil
 		}
 		for _, node := range list.Nodes {
-			if t, at, err = step(node, t, at); t == nil || err != nil {
+			if t, field, err = step(node, t, field); t == nil || err != nil {
 				return err
 			}
 		}
@@ -123,22 +123,22 @@ func checkPath(path string, t reflect.Type) error {
 }
 
 // step follows one part of a path. The type is nil if the rest cannot be checked.
-func step(node jsonpath.Node, t reflect.Type, at string) (reflect.Type, string, error) {
+func step(node jsonpath.Node, t reflect.Type, path string) (reflect.Type, string, error) {
 	isList := t.Kind() == reflect.Slice
 	switch n := node.(type) {
 	case *jsonpath.ArrayNode, *jsonpath.WildcardNode:
 		if isList {
-			return value(t.Elem()), at + "[*]", nil
+			return value(t.Elem()), path + "[*]", nil
 		}
 	case *jsonpath.FieldNode:
-		return stepInto(n.Value, t, at, isList)
+		return stepInto(n.Value, t, path, isList)
 	}
 	return nil, "", nil
 }
 
-func stepInto(name string, t reflect.Type, at string, isList bool) (reflect.Type, string, error) {
+func stepInto(name string, t reflect.Type, path string, isList bool) (reflect.Type, string, error) {
 	if isList && len(fieldsOf(value(t.Elem()))) > 0 {
-		return nil, "", &unknownFieldError{path: at, name: name, list: true}
+		return nil, "", &unknownFieldError{path: path, name: name, list: true}
 	}
 	fields := fieldsOf(t)
 	if len(fields) == 0 {
@@ -147,11 +147,11 @@ func stepInto(name string, t reflect.Type, at string, isList bool) (reflect.Type
 	var known []string
 	for _, f := range fields {
 		if f.name == name {
-			return f.of, at + "." + name, nil
+			return f.row, path + "." + name, nil
 		}
 		known = append(known, f.name)
 	}
-	return nil, "", &unknownFieldError{path: at, name: name, known: known}
+	return nil, "", &unknownFieldError{path: path, name: name, known: known}
 }
 
 // bracketed is the path as a template: {.name}.

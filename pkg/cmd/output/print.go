@@ -189,13 +189,13 @@ func Codes(values []string) ([]string, error) {
 	var out []string
 	for _, code := range values {
 		word := strings.TrimSpace(code)
-		at := slices.IndexFunc(check.Catalogue(), func(c check.Check) bool {
+		index := slices.IndexFunc(check.Catalogue(), func(c check.Check) bool {
 			return strings.EqualFold(c.Code, word) || strings.EqualFold(c.Name, word)
 		})
-		if at < 0 {
+		if index < 0 {
 			return nil, fmt.Errorf("invalid --code %q: %s", code, suggestion(word))
 		}
-		out = append(out, check.Catalogue()[at].Code)
+		out = append(out, check.Catalogue()[index].Code)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -86,7 +86,7 @@ type watch[T any] struct {
 	last     *T
 	before   *T // the result of the successful round before the last one
 	err      error
-	at       time.Time // the end of the last successful round
+	when     time.Time // the end of the last successful round
 	changes  []string  // the lines of the last successful round that has changes
 	changed  time.Time // its end
 
@@ -137,14 +137,14 @@ func (w *watch[T]) read(ctx context.Context) (T, error) {
 // show shows a round: its result, or its error.
 func (w *watch[T]) show(draw bool, result T, err error) error {
 	if w.err = err; err == nil {
-		w.before, w.last, w.at = w.last, &result, w.env.Now()
+		w.before, w.last, w.when = w.last, &result, w.env.Now()
 	}
 	switch {
 	case err == nil && !draw:
 		return w.print()
 	case err == nil && w.before != nil: // in the first round, everything is new
 		if changes := w.Lines(w.before, *w.last); len(changes) > 0 {
-			w.changes, w.changed = changes, w.at
+			w.changes, w.changed = changes, w.when
 		}
 	case !draw:
 		fmt.Fprintf(w.env.Streams.ErrOut, "%s error: %s\n", w.time(w.env.Now()), message(err))
@@ -157,7 +157,7 @@ func (w *watch[T]) show(draw bool, result T, err error) error {
 func (w *watch[T]) print() error {
 	var b strings.Builder
 	for _, line := range w.Lines(w.before, *w.last) {
-		fmt.Fprintf(&b, "%s %s\n", w.time(w.at), escape.Line(line))
+		fmt.Fprintf(&b, "%s %s\n", w.time(w.when), escape.Line(line))
 	}
 	_, err := io.WriteString(w.env.Streams.Out, b.String())
 	return err
@@ -184,7 +184,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 func (w *watch[T]) draw() error {
 	w.columns, w.lines = Size(w.env.Streams.Out)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Every %s, last at %s. Ctrl-C to stop.\n", w.interval, w.time(w.at))
+	fmt.Fprintf(&b, "Every %s, last at %s. Ctrl-C to stop.\n", w.interval, w.time(w.when))
 	if w.err != nil {
 		b.WriteString(printers.Wrapped(fmt.Sprintf("%s error: %s. The result below is older.", w.time(w.env.Now()),
 			message(w.err)), w.columns))

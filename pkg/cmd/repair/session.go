@@ -112,17 +112,17 @@ func (s *session) clients(dry bool) repair.Clients {
 func (s *session) otherClusters(ctx context.Context) (map[object.ClusterID]string, error) {
 	out := map[object.ClusterID]string{}
 	for _, i := range s.items {
-		if i.On == "" || !i.Writes() || out[i.On] != "" {
+		if i.ClusterID == "" || !i.Writes() || out[i.ClusterID] != "" {
 			continue
 		}
-		uid, _, err := source.ClusterUID(ctx, s.found.Sources()[i.On])
+		uid, _, err := source.ClusterUID(ctx, s.found.Sources()[i.ClusterID])
 		if err == nil && uid == "" {
 			err = errors.New("namespace kube-system was not read")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the uid of cluster %s: %w", i.On, err)
+			return nil, fmt.Errorf("reading the uid of cluster %s: %w", i.ClusterID, err)
 		}
-		out[i.On] = uid
+		out[i.ClusterID] = uid
 	}
 	return out, nil
 }

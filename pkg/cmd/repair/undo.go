@@ -142,10 +142,10 @@ func (s *session) readReceipt() (h repair.Header, entries []repair.Entry, err er
 func writtenAgain(r *evaluate.Result, items []repair.Item) []string {
 	desiredBy := map[string]bool{}
 	for _, i := range items {
-		if i.Action != report.ActionRestore || r.Desired.Cluster(i.On) == nil {
+		if i.Action != report.ActionRestore || r.Desired.Cluster(i.ClusterID) == nil {
 			continue
 		}
-		for _, o := range r.Desired.On(i.On).Confirmed(i.Key()) {
+		for _, o := range r.Desired.On(i.ClusterID).Confirmed(i.Key()) {
 			desiredBy[o.Deployment.String()] = true
 		}
 	}

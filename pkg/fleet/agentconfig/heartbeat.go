@@ -148,8 +148,8 @@ func PublicConfig(data string) string {
 }
 
 // only deletes the other members of an object.
-func only(of map[string]any, names ...string) {
-	maps.DeleteFunc(of, func(name string, _ any) bool { return !slices.Contains(names, name) })
+func only(content map[string]any, names ...string) {
+	maps.DeleteFunc(content, func(name string, _ any) bool { return !slices.Contains(names, name) })
 }
 
 // EnvironmentHash is the hash that the controller records of the variables of an agent, given as JSON; "" without any,

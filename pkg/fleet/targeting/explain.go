@@ -53,14 +53,14 @@ func unmet(x *criteria, c *Cluster, r rules) []Condition {
 	var fewest []Condition
 	for i := range c.groups {
 		g := &c.groups[i]
-		var of []Condition
+		var failing []Condition
 		if x.group != "" && x.group != g.name {
-			of = append(of, Condition{Field: "clusterGroup", Requires: x.group, Has: g.name, Set: g.name != "",
-				Group: g.name})
+			failing = append(failing, Condition{Field: "clusterGroup", Requires: x.group, Has: g.name,
+				Set: g.name != "", Group: g.name})
 		}
-		of = append(of, unmetRequirements("clusterGroupSelector", x.groupSelector, g.labels, g.name)...)
-		if i == 0 || len(of) < len(fewest) {
-			fewest = of
+		failing = append(failing, unmetRequirements("clusterGroupSelector", x.groupSelector, g.labels, g.name)...)
+		if i == 0 || len(failing) < len(fewest) {
+			fewest = failing
 		}
 	}
 	return append(out, fewest...)

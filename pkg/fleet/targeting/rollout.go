@@ -218,7 +218,7 @@ type Progress struct {
 	// it is not ready.
 	Unavailable []*Cluster
 	// Of has the progress of each partition.
-	Of []PartitionProgress
+	Partitions []PartitionProgress
 }
 
 // PartitionProgress is how far the rollout of a partition is.
@@ -233,7 +233,7 @@ type PartitionProgress struct {
 
 // Progress returns the progress of a rollout. of returns the BundleDeployment of a cluster, nil if it has none. current
 // reports whether the contents of the bundle are staged in a BundleDeployment; it is true if that is not known.
-func (r Rollout) Progress(of func(*Cluster) *v1alpha1.BundleDeployment,
+func (r Rollout) Progress(deployment func(*Cluster) *v1alpha1.BundleDeployment,
 	current func(*v1alpha1.BundleDeployment) bool) Progress {
 	out := Progress{Rollout: r}
 	counted := map[*Cluster]bool{}
@@ -241,7 +241,7 @@ func (r Rollout) Progress(of func(*Cluster) *v1alpha1.BundleDeployment,
 	for _, p := range r.Partitions {
 		x := PartitionProgress{Partition: p, Reached: unavailablePartitions <= r.MaxUnavailablePartitions}
 		for _, c := range p.Clusters {
-			bd := of(c)
+			bd := deployment(c)
 			if bd != nil && unavailable(bd) {
 				x.Unavailable = append(x.Unavailable, c)
 				if !counted[c] {
@@ -256,10 +256,10 @@ func (r Rollout) Progress(of func(*Cluster) *v1alpha1.BundleDeployment,
 		if len(x.Behind) > p.MaxUnavailable {
 			unavailablePartitions++
 		}
-		out.Of = append(out.Of, x)
+		out.Partitions = append(out.Partitions, x)
 	}
 	for _, c := range r.Left {
-		if bd := of(c); bd != nil && unavailable(bd) {
+		if bd := deployment(c); bd != nil && unavailable(bd) {
 			out.Unavailable = append(out.Unavailable, c)
 		}
 	}
@@ -300,8 +300,8 @@ const (
 func (p *Progress) Hold(c *Cluster, bd *v1alpha1.BundleDeployment) Hold {
 	first := Hold{Reason: NoPartition}
 	found := false
-	for i := range p.Of {
-		x := &p.Of[i]
+	for i := range p.Partitions {
+		x := &p.Partitions[i]
 		if !slices.Contains(x.Clusters, c) {
 			continue
 		}
@@ -318,13 +318,13 @@ func (p *Progress) Hold(c *Cluster, bd *v1alpha1.BundleDeployment) Hold {
 
 // hold returns why a partition holds back a cluster in it.
 func (p *Progress) hold(partition int, bd *v1alpha1.BundleDeployment) Hold {
-	x := &p.Of[partition]
+	x := &p.Partitions[partition]
 	switch {
 	case !x.Reached:
-		i := slices.IndexFunc(p.Of[:partition], func(e PartitionProgress) bool {
+		i := slices.IndexFunc(p.Partitions[:partition], func(e PartitionProgress) bool {
 			return len(e.Behind) > e.MaxUnavailable
 		})
-		e := &p.Of[i] // there is one: otherwise it would be reached
+		e := &p.Partitions[i] // there is one: otherwise it would be reached
 		return Hold{Reason: EarlierPartition, Partition: x.Name, Before: e.Name, Max: e.MaxUnavailable, By: e.Behind}
 	case bd == nil || unavailable(bd):
 		return Hold{} // the limits are about available clusters

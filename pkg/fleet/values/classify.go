@@ -200,8 +200,8 @@ func (f Facts) edited() bool {
 }
 
 // longBefore reports whether a known time is so long before a known present that no update is in progress.
-func longBefore(at, now time.Time) bool {
-	return !at.IsZero() && !now.IsZero() && now.Sub(at) > Window
+func longBefore(when, now time.Time) bool {
+	return !when.IsZero() && !now.IsZero() && now.Sub(when) > Window
 }
 
 // lasting returns the state if it is not that of an update in progress.

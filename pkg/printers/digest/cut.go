@@ -104,15 +104,15 @@ func short(line, other []rune) (string, bool) {
 	if len(line) <= MaxWidth {
 		return string(line), false
 	}
-	at := 0
-	for at < len(line) && at < len(other) && line[at] == other[at] {
-		at++
+	index := 0
+	for index < len(line) && index < len(other) && line[index] == other[index] {
+		index++
 	}
-	if len(other) == 0 || at <= MaxWidth-before {
+	if len(other) == 0 || index <= MaxWidth-before {
 		return string(line[:MaxWidth-1]) + "…", true
 	}
 	head := string(line[:before]) + "…" // with the key
-	begin := min(at-before, len(line)-(MaxWidth-before-2))
+	begin := min(index-before, len(line)-(MaxWidth-before-2))
 	end := begin + MaxWidth - before - 2
 	tail := "…"
 	if end >= len(line) {
@@ -157,12 +157,12 @@ func newHunk(h *udiff.Hunk, from, to Document) Hunk {
 	out := Hunk{Line: h.FromLine, Difference: -1}
 	before, after := 0, 0
 	for _, l := range h.Lines {
-		sign, at := ' ', -1
+		sign, index := ' ', -1
 		switch l.Kind {
 		case udiff.Delete:
-			sign, at = '-', from[h.FromLine-1+before].Difference
+			sign, index = '-', from[h.FromLine-1+before].Difference
 		case udiff.Insert:
-			sign, at = '+', to[h.ToLine-1+after].Difference
+			sign, index = '+', to[h.ToLine-1+after].Difference
 		}
 		if sign != '+' {
 			before++
@@ -171,7 +171,7 @@ func newHunk(h *udiff.Hunk, from, to Document) Hunk {
 			after++
 		}
 		if out.Difference < 0 {
-			out.Difference = at
+			out.Difference = index
 		}
 		out.Changes = append(out.Changes, Change{sign, strings.TrimSuffix(l.Content, "\n")})
 	}

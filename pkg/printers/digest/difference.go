@@ -160,11 +160,11 @@ func NewDetails(a *report.Audit) Details {
 	out := Details{now: timeOf(a), objects: map[deployment][]string{}, changed: map[deployment]string{}}
 	for i := range a.Findings {
 		if f := &a.Findings[i]; f.Severity != report.Info && f.Object.Name != "" && !AboutFleet(f) {
-			for _, on := range f.OnEach() {
-				of := deployment{on.Cluster, on.BundleDeployment}
-				out.objects[of] = append(out.objects[of], f.Object.Key().String())
+			for _, single := range f.OnEach() {
+				place := deployment{single.Cluster, single.BundleDeployment}
+				out.objects[place] = append(out.objects[place], f.Object.Key().String())
 				if f.Code == codes.Modified {
-					out.changed[of] = earlier(out.changed[of], f.AsOf)
+					out.changed[place] = earlier(out.changed[place], f.AsOf)
 				}
 			}
 		}
@@ -194,8 +194,8 @@ func (d Details) Of(s *Spread, columns int, name func(*report.BundleDeployment) 
 	}
 	lengthen := func(i int, by []string) {
 		left := columns - span(strings.Join(out, "; ")) + span(out[i])
-		if at := slices.IndexFunc(by, func(long string) bool { return span(long) <= left }); at >= 0 {
-			out[i] = by[at]
+		if index := slices.IndexFunc(by, func(long string) bool { return span(long) <= left }); index >= 0 {
+			out[i] = by[index]
 		}
 	}
 	for i, all := range phrases {
@@ -237,9 +237,9 @@ func (d Details) about(members []*report.BundleDeployment) (since, object string
 	from := ""
 	var objects []string
 	for _, bd := range members {
-		of := deployment{bd.Cluster, bd.Key()}
-		objects = append(objects, d.objects[of]...)
-		from = earlier(from, d.changed[of])
+		place := deployment{bd.Cluster, bd.Key()}
+		objects = append(objects, d.objects[place]...)
+		from = earlier(from, d.changed[place])
 		if Unread(bd) && bd.Reported != nil {
 			from = earlier(from, bd.Reported.AsOf)
 		}

@@ -221,7 +221,7 @@ func What(g *report.Gap) string {
 }
 
 // Fraction writes two numbers as a fraction.
-func Fraction(n, of int) string { return fmt.Sprintf("%d/%d", n, of) }
+func Fraction(n, all int) string { return fmt.Sprintf("%d/%d", n, all) }
 
 // ReportedFraction is the fraction of ready objects that Fleet reports, "" if it reports none.
 func ReportedFraction(r *report.Reported) string {
@@ -255,9 +255,9 @@ type Aggregate struct {
 func Aggregates(a *report.Audit) []Aggregate {
 	var out []Aggregate
 	for _, kind := range []struct {
-		name string
-		list []report.Aggregate
-		of   func(*report.BundleDeployment) string
+		name  string
+		list  []report.Aggregate
+		owner func(*report.BundleDeployment) string
 	}{
 		{"GitRepo", a.GitRepos, func(bd *report.BundleDeployment) string { return bd.GitRepo }},
 		{"HelmOp", a.HelmOps, func(bd *report.BundleDeployment) string { return bd.HelmOp }},
@@ -267,7 +267,7 @@ func Aggregates(a *report.Audit) []Aggregate {
 		unread := map[string]int{}
 		for i := range a.BundleDeployments {
 			if bd := &a.BundleDeployments[i]; bd.WithoutResult() {
-				unread[kind.of(bd)]++
+				unread[kind.owner(bd)]++
 			}
 		}
 		rows := make([]Aggregate, 0, len(kind.list))
@@ -277,7 +277,7 @@ func Aggregates(a *report.Audit) []Aggregate {
 			rows, listed[row.Name] = append(rows, row), true
 		}
 		for i := range a.BundleDeployments {
-			if name := kind.of(&a.BundleDeployments[i]); !listed[name] {
+			if name := kind.owner(&a.BundleDeployments[i]); !listed[name] {
 				listed[name] = true
 				rows = append(rows, Aggregate{Kind: kind.name, Name: name, Level: Unknown, Ready: "?"})
 			}

@@ -99,8 +99,8 @@ func (p *Problem) varies() bool {
 // agreeing is a predicate whose verb agrees with the number of its subjects.
 func agreeing(predicate string, n int) string {
 	verb, rest, _ := strings.Cut(predicate, " ")
-	if of := plurals[verb]; n > 1 && of != "" {
-		return of + " " + rest
+	if plural := plurals[verb]; n > 1 && plural != "" {
+		return plural + " " + rest
 	}
 	return predicate
 }
@@ -128,13 +128,13 @@ func (h Headlines) onClusters(p *Problem, bundles []string) string {
 	if len(clusters) == 1 {
 		return " on " + BaseName(clusters[0])
 	}
-	of := h.deployments[bundles[0]]
+	all := h.deployments[bundles[0]]
 	n, most := strconv.Itoa(len(clusters)), MaxNames
 	switch {
 	case len(bundles) > 1:
 		most = maxBundles
-	case of > len(clusters):
-		n += fmt.Sprintf(" of %d", of)
+	case all > len(clusters):
+		n += fmt.Sprintf(" of %d", all)
 	}
 	return fmt.Sprintf(" on %s clusters (%s)", n, First(report.Texts(clusters, BaseName), most))
 }

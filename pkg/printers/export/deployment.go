@@ -44,11 +44,11 @@ func newDeployments(a *report.Audit) deployments {
 		out.fold(a, all)
 		return out
 	}
-	at := slices.IndexFunc(all, func(bd *report.BundleDeployment) bool { return digest.LevelOf(bd) == digest.Good })
-	if at < 0 {
-		at = len(all)
+	index := slices.IndexFunc(all, func(bd *report.BundleDeployment) bool { return digest.LevelOf(bd) == digest.Good })
+	if index < 0 {
+		index = len(all)
 	}
-	out.NotReady, out.Ready = all[:at], all[at:]
+	out.NotReady, out.Ready = all[:index], all[index:]
 	return out
 }
 

@@ -70,10 +70,10 @@ func newPrinter(a *report.Audit) *printer {
 	}
 	for _, f := range a.Findings {
 		shown := false
-		for _, on := range f.OnEach() {
-			key := bundleKey{on.Cluster, cmp.Or(on.Bundle, on.BundleDeployment)}
-			if on.BundleDeployment != "" && known[key] {
-				p.findings[key], shown = append(p.findings[key], on), true
+		for _, single := range f.OnEach() {
+			key := bundleKey{single.Cluster, cmp.Or(single.Bundle, single.BundleDeployment)}
+			if single.BundleDeployment != "" && known[key] {
+				p.findings[key], shown = append(p.findings[key], single), true
 			}
 		}
 		if !shown {

@@ -77,10 +77,10 @@ type builder struct {
 }
 
 // problems returns the problems of an audit, and the number of those that are not shown.
-func problems(a *report.Audit, of places) (out []htmlProblem, more int) {
+func problems(a *report.Audit, positions places) (out []htmlProblem, more int) {
 	all := digest.AllProblems(a)
 	shown := all[:min(len(all), maxProblems)]
-	b := builder{Audit: a, places: of, differences: digest.NewDifferences(a),
+	b := builder{Audit: a, places: positions, differences: digest.NewDifferences(a),
 		headlines: digest.NewHeadlines(a), detailed: maxDetailed, named: maxNamed}
 	for _, x := range shown {
 		out = append(out, b.problem(x))
@@ -139,20 +139,20 @@ func (b *builder) detail(f *report.Finding) finding {
 type places map[string]int
 
 // filters returns the clusters and the codes of the findings of an audit, and the places of the clusters.
-func filters(a *report.Audit) (clusters, codes []string, of places) {
-	of = places{}
+func filters(a *report.Audit) (clusters, codes []string, positions places) {
+	positions = places{}
 	for i := range a.Findings {
 		f := &a.Findings[i]
 		codes = append(codes, f.Code)
 		for _, c := range digest.Clusters(f) {
-			if _, known := of[c]; !known {
-				of[c] = len(clusters)
+			if _, known := positions[c]; !known {
+				positions[c] = len(clusters)
 				clusters = append(clusters, c)
 			}
 		}
 	}
 	slices.Sort(codes)
-	return clusters, slices.Compact(codes), of
+	return clusters, slices.Compact(codes), positions
 }
 
 // of are the places of the clusters of a finding.
@@ -200,9 +200,9 @@ func newPage(a *report.Audit) *page {
 	p.Level, p.Verdict = digest.Verdict(a)
 	p.Objects = actualBar(a.Summary.Counts, p.Unread == len(a.BundleDeployments))
 	p.aggregate()
-	var of places
-	p.Clusters, p.Codes, of = filters(a)
-	p.Problems, p.MoreProblems = problems(a, of)
+	var positions places
+	p.Clusters, p.Codes, positions = filters(a)
+	p.Problems, p.MoreProblems = problems(a, positions)
 	if len(p.Problems) > firstProblems {
 		p.Problems, p.Folded = p.Problems[:firstProblems], p.Problems[firstProblems:]
 	}
@@ -230,9 +230,9 @@ func (t tile) Noun() string {
 func (p *page) aggregate() {
 	for rows := range digest.Runs(digest.Aggregates(p.Audit), func(x digest.Aggregate) string { return x.Kind }) {
 		x := aggregates{Kind: rows[0].Kind, Rows: rows}
-		at := slices.IndexFunc(rows, digest.Aggregate.Well)
-		if at >= 0 && len(rows)-at > manyWell {
-			x.Rows, x.Well = rows[:at], rows[at:]
+		index := slices.IndexFunc(rows, digest.Aggregate.Well)
+		if index >= 0 && len(rows)-index > manyWell {
+			x.Rows, x.Well = rows[:index], rows[index:]
 		}
 		p.Aggregates = append(p.Aggregates, x)
 	}

@@ -303,17 +303,17 @@ func walk(n *yaml.Node, path string, known keys, report func(path string, n *yam
 		return
 	}
 	for key, value := range pairs(n) {
-		at := strings.TrimPrefix(path+"."+key.Value, ".")
+		place := strings.TrimPrefix(path+"."+key.Value, ".")
 		found := key.Tag == "!!merge"
 		for name, below := range known {
 			if strings.EqualFold(name, key.Value) {
 				if found = true; below != nil {
-					walk(value, at, below, report)
+					walk(value, place, below, report)
 				}
 			}
 		}
 		if !found {
-			report(at, key, nearest(key.Value, known))
+			report(place, key, nearest(key.Value, known))
 		}
 	}
 }

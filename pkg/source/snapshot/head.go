@@ -70,8 +70,8 @@ var numbers = map[string]func(*head, string){
 }
 
 // existed keeps a time at which the object existed, if it is newer.
-func (h *head) existed(at string) {
-	if t, err := time.Parse(time.RFC3339, at); err == nil {
+func (h *head) existed(when string) {
+	if t, err := time.Parse(time.RFC3339, when); err == nil {
 		h.newest = later(h.newest, t)
 	}
 }

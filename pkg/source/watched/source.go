@@ -137,8 +137,8 @@ func (s *Source) CurrentAt() time.Time {
 	now := s.options.Now()
 	out := now
 	for _, c := range s.collections {
-		if at := c.currentAt(now); at.Before(out) {
-			out = at
+		if when := c.currentAt(now); when.Before(out) {
+			out = when
 		}
 	}
 	return out

@@ -120,7 +120,7 @@ func (r *reader) content(f *file, br *bufio.Reader, raw io.Reader) error {
 func (r *reader) zip(f *file, br *bufio.Reader, raw io.Reader) error {
 	last := "its beginning"
 	if disk, ok := raw.(*onDisk); ok {
-		return readZip(r.budget, disk.at, disk.size, r.visit(f, &last))
+		return readZip(r.budget, disk.reader, disk.size, r.visit(f, &last))
 	}
 	held, err := io.ReadAll(br)
 	if err != nil {
@@ -132,8 +132,8 @@ func (r *reader) zip(f *file, br *bufio.Reader, raw io.Reader) error {
 // onDisk is a file that can be read at any offset.
 type onDisk struct {
 	io.Reader
-	at   io.ReaderAt
-	size int64
+	reader io.ReaderAt
+	size   int64
 }
 
 // visit reads the files of an archive. It sets last to the name of the last file.
@@ -310,7 +310,7 @@ func (g *Reading) opened(f *file, in *os.File) error {
 	if err != nil {
 		return err
 	}
-	return g.reader.read(f, &onDisk{Reader: g.Budget.reader(in), at: in, size: info.Size()})
+	return g.reader.read(f, &onDisk{Reader: g.Budget.reader(in), reader: in, size: info.Size()})
 }
 
 // folder reads the files of a folder and its subfolders, sorted by name. It opens no file outside the folder, even if

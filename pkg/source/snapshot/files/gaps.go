@@ -104,8 +104,8 @@ func (r *Report) Damaged(where, reason string) {
 
 // cut records that the rest of a file was not read.
 func (r *Report) cut(name string, err error) {
-	if at, ok := errors.AsType[placed](err); ok {
-		name += ", " + at.where
+	if place, ok := errors.AsType[placed](err); ok {
+		name += ", " + place.where
 	}
 	r.gaps = append(r.gaps, source.Gap{What: name, Reason: reason(err), Effect: effectRest})
 }

@@ -260,8 +260,8 @@ func readTar(in io.Reader, v visit) error {
 
 // readZip visits the files of a zip archive. Package zip holds its list of files in memory, which is limited like an
 // object.
-func readZip(b *Budget, at io.ReaderAt, length int64, v visit) error {
-	directory := &boundedAt{at: at, left: b.object()}
+func readZip(b *Budget, reader io.ReaderAt, length int64, v visit) error {
+	directory := &boundedAt{reader: reader, left: b.object()}
 	z, err := zip.NewReader(directory, length)
 	if directory.left < 0 {
 		return errTooLarge
@@ -284,15 +284,15 @@ func readZip(b *Budget, at io.ReaderAt, length int64, v visit) error {
 
 // boundedAt limits how much is read.
 type boundedAt struct {
-	at   io.ReaderAt
-	left int64
+	reader io.ReaderAt
+	left   int64
 }
 
 func (b *boundedAt) ReadAt(p []byte, offset int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, zip.ErrFormat
 	}
-	return b.at.ReadAt(p, offset)
+	return b.reader.ReadAt(p, offset)
 }
 
 // DefaultLimit is the default of the limit: 2 GiB.
