@@ -30,7 +30,7 @@ func (a *Audit) quotedSecrets(ctx context.Context) ([]source.Gap, error) {
 			}
 		}
 	}
-	texts := slices.Collect(a.facts.Quotable())
+	texts := a.facts.Quotable()
 	quotes.Add(texts...)
 	if quotes.Empty() {
 		// they are shorter than every value that is hidden

@@ -75,7 +75,15 @@ func (c *ChangeCounts) Add(e Effect) { *c.number(e)++ }
 func (c ChangeCounts) Number(e Effect) int { return *c.number(e) }
 
 func (c *ChangeCounts) number(e Effect) *int {
-	return map[Effect]*int{Worse: &c.Worse, Better: &c.Better, Changed: &c.Changed, EffectUnknown: &c.Unknown}[e]
+	switch e {
+	case Worse:
+		return &c.Worse
+	case Better:
+		return &c.Better
+	case Changed:
+		return &c.Changed
+	}
+	return &c.Unknown
 }
 
 // Effect is the effect of a change.

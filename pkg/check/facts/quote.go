@@ -4,7 +4,6 @@ package facts
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -36,30 +35,38 @@ func errorIn(conditions []v1alpha1.Condition, kind string) string {
 	return c.Message
 }
 
-// Quotable iterates over all texts that findings, and the explanations of the objects of Fleet, can quote.
-func (f *Facts) Quotable() iter.Seq[string] {
+// Quotable returns all texts that findings, and the explanations of the objects of Fleet, can quote.
+func (f *Facts) Quotable() []string {
 	var out []string
+	add := func(text string) {
+		if text != "" { // as for nearly all objects
+			out = append(out, text)
+		}
+	}
 	for _, k := range state.Kinds {
 		for _, o := range k.List(f.Result.Desired.Fleet) {
-			out = append(out, errorsOf(o)...)
+			for _, text := range errorsOf(o) {
+				add(text)
+			}
 		}
 	}
 	for _, d := range f.Result.Deployments {
 		for i := range d.Objects {
-			out = append(out, d.Objects[i].Trial.Refusal, d.Objects[i].Trial.Warnings)
+			add(d.Objects[i].Trial.Refusal)
+			add(d.Objects[i].Trial.Warnings)
 		}
 	}
 	for _, c := range f.Result.Desired.Clusters {
 		for _, r := range c.State.Latest {
-			out = append(out, r.Description)
+			add(r.Description)
 		}
 	}
 	for _, d := range f.Result.Desired.Deployments {
 		for _, p := range d.RecordProblems {
-			out = append(out, p.Reported)
+			add(p.Reported)
 		}
 	}
-	return slices.Values(slices.DeleteFunc(out, func(text string) bool { return text == "" }))
+	return out
 }
 
 // errorsOf returns all errors in the status of an object.
