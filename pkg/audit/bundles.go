@@ -73,7 +73,7 @@ func (r *Reading) renders(d *directory.Deployment) bool {
 
 // renderingGaps returns the gaps of the bundles that were rendered. The gap of a bundle out of scope matters only if it
 // desires an object of a bundle in scope, or if it may desire one, because none of its objects is known.
-func renderingGaps(wanted *desired.DesiredState, scope []*desired.BundleDeployment) []source.Gap {
+func renderingGaps(wanted *desired.State, scope []*desired.BundleDeployment) []source.Gap {
 	var out []source.Gap
 	inScope := func(o *desired.Object) bool { return slices.Contains(scope, wanted.Deployment(o.Deployment)) }
 	for _, d := range wanted.Deployments {

@@ -135,7 +135,7 @@ type Reading struct {
 	States    []*state.Cluster
 	Directory *directory.Directory
 	// Desired is nil before Resolve.
-	Desired *desired.DesiredState
+	Desired *desired.State
 	Gaps    []source.Gap
 
 	options Options
@@ -208,7 +208,7 @@ func (r *Reading) Resolve(renderings []*desired.Rendering, removals []*desired.R
 }
 
 // resolve is Resolve. The unchanged bundle deployments are taken from an earlier state.
-func (r *Reading) resolve(renderings []*desired.Rendering, removals []*desired.Removal, before *desired.DesiredState,
+func (r *Reading) resolve(renderings []*desired.Rendering, removals []*desired.Removal, before *desired.State,
 	unchanged map[object.DeploymentID]bool) {
 	r.Desired = desired.Resolve(desired.Input{
 		Directory: r.Directory, Clusters: r.States, Renderings: renderings, Removals: removals,

@@ -54,7 +54,7 @@ func (s *Standing) read() collect.Before {
 }
 
 // desired is the desired state; nil without a Standing.
-func (s *Standing) desired() *desired.DesiredState {
+func (s *Standing) desired() *desired.State {
 	if s == nil {
 		return nil
 	}

@@ -98,7 +98,7 @@ func deployment() *evaluate.BundleDeployment {
 }
 
 // desiredStateOf is the desired state of bundle deployments on one cluster.
-func desiredStateOf(all ...*desired.BundleDeployment) *desired.DesiredState {
+func desiredStateOf(all ...*desired.BundleDeployment) *desired.State {
 	on := &directory.Cluster{SetsComplete: true, State: &state.Cluster{}}
 	if tag := all[0].AgentVersion; tag != "" {
 		on = resolveWithAgent(tag)

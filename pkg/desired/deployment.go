@@ -26,7 +26,7 @@ type BundleDeployment struct {
 	// Desired are the distinct objects of the manifest in its order. Of duplicates, the last one counts. From is their
 	// source.
 	Desired []*Object
-	From    DesiredFrom
+	From    Provenance
 	// Kept is true if they are those of an earlier state.
 	Kept bool
 	// OtherVersions is true if duplicates are in different versions of a kind. Fleet counts each version.
@@ -120,15 +120,15 @@ func (d *BundleDeployment) HasHook(r object.Ref) bool {
 // KindName identifies an object of an earlier revision. Fleet compares nothing else (docs/fleet-behavior.md, 3.5).
 type KindName struct{ Kind, Name string }
 
-// DesiredFrom is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the
+// Provenance is the source of the desired objects of a bundle deployment. The values are those of desiredFrom in the
 // report.
-type DesiredFrom string
+type Provenance string
 
 // The sources; empty if the desired objects are not known.
 const (
-	FromRelease DesiredFrom = "release"
-	FromBundle  DesiredFrom = "bundle"
-	FromFiles   DesiredFrom = "files"
+	FromRelease Provenance = "release"
+	FromBundle  Provenance = "bundle"
+	FromFiles   Provenance = "files"
 )
 
 // NotInSnapshot is why the objects of a release that is not Fleet's are not known in a snapshot.

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// builder builds a DesiredState. Its methods return the builder, so that calls can be chained in a table.
+// builder builds a State. Its methods return the builder, so that calls can be chained in a table.
 type builder struct {
 	f  state.Fleet
 	c  state.Cluster
@@ -127,7 +127,7 @@ func (w *builder) recordWithSet(name, bundleID, agent, set string) *builder {
 	return w
 }
 
-func (w *builder) build(renderings ...*Rendering) *DesiredState {
+func (w *builder) build(renderings ...*Rendering) *State {
 	w.c.Kinds = &source.Kinds{}
 	w.c.Coverage.Records = source.Covered()
 	if !w.unread {
@@ -137,7 +137,7 @@ func (w *builder) build(renderings ...*Rendering) *DesiredState {
 }
 
 // resolve computes the desired state from the data as it is.
-func (w *builder) resolve(renderings ...*Rendering) *DesiredState {
+func (w *builder) resolve(renderings ...*Rendering) *State {
 	clusters := []*state.Cluster{&w.c}
 	found := directory.Build(directory.Input{Fleet: &w.f, Clusters: clusters})
 	return Resolve(Input{Directory: found, Clusters: clusters, Renderings: renderings,

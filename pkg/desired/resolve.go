@@ -11,9 +11,9 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/state"
 )
 
-// DesiredState is everything that is desired on the clusters of one management cluster. It is immutable, except that
+// State is everything that is desired on the clusters of one management cluster. It is immutable, except that
 // DropManifests drops what is no longer needed.
-type DesiredState struct {
+type State struct {
 	*directory.Directory
 	// Deployments are those of the Directory, in its order, with their desired objects.
 	Deployments []*BundleDeployment
@@ -43,12 +43,12 @@ type Input struct {
 	Removals []*Removal
 	// Before is an earlier state, which must not be used any more. Unchanged are those of its bundle deployments of
 	// which the records and all that decides about their objects are the same. Clusters have their records in brief.
-	Before    *DesiredState
+	Before    *State
 	Unchanged map[object.DeploymentID]bool
 }
 
 // Resolve computes the desired state.
-func Resolve(in Input) *DesiredState {
+func Resolve(in Input) *State {
 	histories := map[object.ClusterID]map[string][]*state.Record{}
 	for _, c := range in.Clusters {
 		histories[object.ClusterID(c.Name)] = c.Histories()
@@ -77,13 +77,13 @@ func Resolve(in Input) *DesiredState {
 }
 
 // IndexState returns the desired state of bundle deployments whose desired objects are known.
-func IndexState(in *directory.Directory, deployments []*BundleDeployment) *DesiredState {
+func IndexState(in *directory.Directory, deployments []*BundleDeployment) *State {
 	return index(in, deployments, nil)
 }
 
 // index is IndexState. It takes the claims from an earlier state if there is one.
-func index(in *directory.Directory, deployments []*BundleDeployment, before *DesiredState) *DesiredState {
-	out := &DesiredState{Directory: in, Deployments: deployments, byID: map[object.DeploymentID]*BundleDeployment{}}
+func index(in *directory.Directory, deployments []*BundleDeployment, before *State) *State {
+	out := &State{Directory: in, Deployments: deployments, byID: map[object.DeploymentID]*BundleDeployment{}}
 	for _, d := range deployments {
 		out.byID[d.ID()] = d
 		if d.Placed {
@@ -94,7 +94,7 @@ func index(in *directory.Directory, deployments []*BundleDeployment, before *Des
 		out.claiming = append(out.claiming, &BundleDeployment{Deployment: *d})
 	}
 	if before == nil {
-		before = &DesiredState{claims: NewClaims(objectsInOrder, inOrder)}
+		before = &State{claims: NewClaims(objectsInOrder, inOrder)}
 	}
 	out.claims = before.claims
 	out.claims.Replace(without(before.claiming, out.claiming), without(out.claiming, before.claiming))
@@ -111,7 +111,7 @@ func without(all, others []*BundleDeployment) []*BundleDeployment {
 }
 
 // WithFleet returns the desired state with more data of the management cluster, on which it does not depend.
-func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
+func (s *State) WithFleet(f *state.Fleet) *State {
 	out, d := *s, *s.Directory
 	d.Fleet = f
 	out.Directory = &d
@@ -119,20 +119,20 @@ func (s *DesiredState) WithFleet(f *state.Fleet) *DesiredState {
 }
 
 // WithEvidence returns the desired state with what live objects show about the release records that need it.
-func (s *DesiredState) WithEvidence(e map[object.DeploymentID]ownership.Evidence) *DesiredState {
+func (s *State) WithEvidence(e map[object.DeploymentID]ownership.Evidence) *State {
 	out := *s
 	out.evidence = e
 	return &out
 }
 
 // Contested reports whether there is more than one claim to an object, also by release records that are not confirmed.
-func (s *DesiredState) Contested(id object.ID) bool { return s.claims.Contested(id) }
+func (s *State) Contested(id object.ID) bool { return s.claims.Contested(id) }
 
 // DropManifests drops the JSON of the desired objects on a cluster whose live objects were evaluated: it is most of the
 // memory of a run over many clusters. Those of bundles with comparePatches stay, because checks apply these to them,
 // and those of a release with a newer revision, because they are compared with it. The caller must not use the
 // manifests of the same cluster concurrently.
-func (s *DesiredState) DropManifests(c object.ClusterID) {
+func (s *State) DropManifests(c object.ClusterID) {
 	for _, d := range s.Deployments {
 		if d.IsOn(c) {
 			d.DropManifests()
@@ -141,15 +141,15 @@ func (s *DesiredState) DropManifests(c object.ClusterID) {
 }
 
 // On returns what is desired on a cluster that is read.
-func (s *DesiredState) On(id object.ClusterID) OnCluster {
+func (s *State) On(id object.ClusterID) OnCluster {
 	return OnCluster{s.Cluster(id), s.byID, s.claims, s.evidence}
 }
 
 // Deployment returns a bundle deployment; nil if it does not exist.
-func (s *DesiredState) Deployment(id object.DeploymentID) *BundleDeployment { return s.byID[id] }
+func (s *State) Deployment(id object.DeploymentID) *BundleDeployment { return s.byID[id] }
 
 // shared returns those of the deleted objects that other releases desire.
-func (s *DesiredState) shared(cluster object.ClusterID, l *Losses, rec *state.Record) []*Object {
+func (s *State) shared(cluster object.ClusterID, l *Losses, rec *state.Record) []*Object {
 	var out []*Object
 	for _, ref := range l.Deletes {
 		for _, o := range s.On(cluster).Of(ref.Key()) {
@@ -162,7 +162,7 @@ func (s *DesiredState) shared(cluster object.ClusterID, l *Losses, rec *state.Re
 }
 
 // Select returns bundle deployments by their identity.
-func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
+func (s *State) Select(ids []object.DeploymentID) []*BundleDeployment {
 	out := make([]*BundleDeployment, len(ids))
 	for i, id := range ids {
 		out[i] = s.byID[id]
@@ -171,7 +171,7 @@ func (s *DesiredState) Select(ids []object.DeploymentID) []*BundleDeployment {
 }
 
 // Secrets returns the Secrets in manifests as JSON: their values must not be shown.
-func (s *DesiredState) Secrets() [][]byte {
+func (s *State) Secrets() [][]byte {
 	var out [][]byte
 	for _, d := range s.Deployments {
 		if d.From == FromRelease {

@@ -48,7 +48,7 @@ const VersionUnknown directory.Problem = "VersionUnknown"
 
 // Uninstalls finds the releases that the agents remove with the selected bundle deployments, ordered by name. clusters
 // are the states from which the Directory was made.
-func (s *DesiredState) Uninstalls(clusters []*state.Cluster,
+func (s *State) Uninstalls(clusters []*state.Cluster,
 	selected func(*BundleDeployment) bool) map[object.DeploymentID][]*Uninstall {
 	out := map[object.DeploymentID][]*Uninstall{}
 	for i, c := range s.Clusters {
@@ -64,7 +64,7 @@ func (s *DesiredState) Uninstalls(clusters []*state.Cluster,
 }
 
 // uninstalls returns the uninstalls of the releases of one bundle deployment.
-func (s *DesiredState) uninstalls(u *uninstaller, histories [][]*state.Record) []*Uninstall {
+func (s *State) uninstalls(u *uninstaller, histories [][]*state.Record) []*Uninstall {
 	var out []*Uninstall
 	for _, history := range histories {
 		x := u.uninstall(history)
@@ -163,7 +163,7 @@ func (u *uninstaller) spared(rec *state.Record) (Spared, directory.Problem) {
 
 // UninstallUnknown returns the reason why it is not known which releases of a bundle deployment are removed, if none
 // was found. Both are empty if there are none.
-func (s *DesiredState) UninstallUnknown(d *BundleDeployment) (directory.Problem, string) {
+func (s *State) UninstallUnknown(d *BundleDeployment) (directory.Problem, string) {
 	cluster := s.Cluster(d.ClusterID)
 	switch {
 	case !d.Placed:

@@ -30,7 +30,7 @@ var (
 // testCluster is a cluster with the live objects of random bundle deployments.
 type testCluster struct {
 	*rand.Rand
-	desired *desired.DesiredState
+	desired *desired.State
 	live    map[object.Key]source.Object
 }
 

@@ -73,7 +73,7 @@ func (e *AmbiguousError) Error() string {
 
 // Find finds what a name stands for. An object of Fleet has precedence over deployed objects. The error is an
 // *AmbiguousError, or a *source.NotFoundError.
-func Find(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
+func Find(desired *desired.State, n source.Named, kinds *source.Kinds) (*Found, error) {
 	matches := deployedObjects(desired, n, kinds)
 	names := slices.Sorted(maps.Keys(matches))
 	var ofFleet, parts []Target
@@ -102,7 +102,7 @@ func Find(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) (*
 
 // deployedObjects returns the objects with a name that bundle deployments desire, each with these deployments. The keys
 // are KIND/NAMESPACE/NAME.
-func deployedObjects(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) map[string]*Found {
+func deployedObjects(desired *desired.State, n source.Named, kinds *source.Kinds) map[string]*Found {
 	matches := map[string]*Found{}
 	for _, d := range desired.Deployments {
 		for _, o := range d.Desired {
@@ -123,7 +123,7 @@ func deployedObjects(desired *desired.DesiredState, n source.Named, kinds *sourc
 
 // addUnread adds the bundle deployments of the same bundles whose desired objects are not known: the objects may be on
 // their clusters too.
-func (f *Found) addUnread(desired *desired.DesiredState) {
+func (f *Found) addUnread(desired *desired.State) {
 	for _, d := range desired.Deployments {
 		if d.Problem != "" && d.Bundle != "" && slices.Contains(f.bundles, d.Bundle) {
 			f.Targets = append(f.Targets, Target{Kind: TargetBundleDeployment, Name: d.Key()})
@@ -196,7 +196,7 @@ func eachNamed(in *directory.Directory, add func(kind, namespace, name string)) 
 
 // unnamed returns the error that a name stands for nothing. On a downstream cluster, where no Bundle is known, a name
 // without a kind may be that of a bundle deployment.
-func unnamed(desired *desired.DesiredState, n source.Named, kinds *source.Kinds) (*Found, error) {
+func unnamed(desired *desired.State, n source.Named, kinds *source.Kinds) (*Found, error) {
 	out := &Found{Name: n}
 	var objects []object.Ref
 	for _, d := range desired.Deployments {
@@ -230,7 +230,7 @@ func unnamed(desired *desired.DesiredState, n source.Named, kinds *source.Kinds)
 
 // desireUnknown returns the reason why it is not known whether a bundle desires an object that no known bundle desires;
 // empty if all bundles are known.
-func desireUnknown(desired *desired.DesiredState, n source.Named) string {
+func desireUnknown(desired *desired.State, n source.Named) string {
 	for _, c := range desired.Clusters {
 		concerns := func(records string) bool { return n.Namespace == "" || c.MayConcern(records, n.Namespace) }
 		if why := DesireUnknown(desired, c, concerns); why != "" {

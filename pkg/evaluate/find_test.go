@@ -31,7 +31,7 @@ func TestFindOfFleet(t *testing.T) {
 	}
 	placed := directory.Deployment{Namespace: "cluster-a", Name: "web", GitRepo: "ws/web", Bundle: "ws/web",
 		Cluster: "ws/a"}
-	desired := &desired.DesiredState{
+	desired := &desired.State{
 		Directory: &directory.Directory{Fleet: read, Deployments: []*directory.Deployment{&placed}},
 		Deployments: []*desired.BundleDeployment{{Deployment: placed, Desired: []*desired.Object{
 			{Ref: object.Ref{APIVersion: "v1", Kind: "Service", Namespace: "logs", Name: "loki"}}}}},

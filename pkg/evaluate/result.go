@@ -21,7 +21,7 @@ import (
 // Result is the result of an evaluation. It is immutable.
 type Result struct {
 	// Desired is the whole desired state, also out of scope.
-	Desired *desired.DesiredState
+	Desired *desired.State
 	// Deployments are the bundle deployments in scope.
 	Deployments []*BundleDeployment
 	// Undesired are the live objects that have a hash and that no release desires.
@@ -242,7 +242,7 @@ func NoRecordCaptured(desired *directory.Directory) bool {
 
 // DesireUnknown returns the reason why a bundle that could not be read may desire an object that no known bundle
 // desires; empty if all bundles are known. concerns reports whether a record of a namespace may concern the object.
-func DesireUnknown(desired *desired.DesiredState, c *directory.Cluster, concerns func(namespace string) bool) string {
+func DesireUnknown(desired *desired.State, c *directory.Cluster, concerns func(namespace string) bool) string {
 	if problem, detail := directory.RecordsProblem(c.State, ""); problem != "" {
 		return "not every release record could be read: " + detail
 	}

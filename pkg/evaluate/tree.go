@@ -103,7 +103,7 @@ type Tree map[string][]*Aggregate
 // newTree computes the totals of the bundle deployments in scope. includes reports whether an object itself is in
 // scope. The totals are sums, so those above one bundle deployment could be replaced alone. They are all computed,
 // because that takes about 15 ms for 10,000 bundle deployments (BenchmarkTree).
-func newTree(wanted *desired.DesiredState, scope []*BundleDeployment, includes func(string, metav1.Object) bool) Tree {
+func newTree(wanted *desired.State, scope []*BundleDeployment, includes func(string, metav1.Object) bool) Tree {
 	out, index := Tree{}, map[[2]string]*Aggregate{}
 	for _, k := range state.Kinds {
 		if k.Name == state.BundleDeployment {

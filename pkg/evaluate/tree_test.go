@@ -31,7 +31,7 @@ func TestGroupComplete(t *testing.T) {
 		group.Namespace, group.Name, group.Spec.Selector = "fleet-default", "prod", &metav1.LabelSelector{}
 		f := &state.Fleet{ClusterGroups: []*v1alpha1.ClusterGroup{group},
 			Coverage: map[string]source.Coverage{state.ClusterKind: tc.clusters, state.BundleDeployment: all}}
-		desired := &desired.DesiredState{Directory: &directory.Directory{Fleet: f}}
+		desired := &desired.State{Directory: &directory.Directory{Fleet: f}}
 		includes := func(string, metav1.Object) bool { return tc.whole }
 		if got := newTree(desired, nil, includes)[state.ClusterGroup][0]; got.Complete != tc.complete {
 			t.Errorf("%s: complete is %t, want %t", tc.name, got.Complete, tc.complete)
@@ -41,7 +41,7 @@ func TestGroupComplete(t *testing.T) {
 
 // manyDeployments returns 10,000 ready bundle deployments: 100 bundles of 10 GitRepos on 100 clusters, which are in 11
 // ClusterGroups: one of all clusters, and ten of ten clusters each.
-func manyDeployments() (*desired.DesiredState, []*BundleDeployment) {
+func manyDeployments() (*desired.State, []*BundleDeployment) {
 	meta := func(name string, labels map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "fleet-default", Name: name, Labels: labels}
 	}
@@ -65,7 +65,7 @@ func manyDeployments() (*desired.DesiredState, []*BundleDeployment) {
 		c.Status.Namespace = fmt.Sprint("cluster-fleet-default-", i)
 		f.Clusters = append(f.Clusters, c)
 	}
-	wanted := &desired.DesiredState{Directory: &directory.Directory{Fleet: f}}
+	wanted := &desired.State{Directory: &directory.Directory{Fleet: f}}
 	var scope []*BundleDeployment
 	for i := range 10_000 {
 		counts := v1alpha1.ResourceCounts{DesiredReady: 10, Ready: 10}

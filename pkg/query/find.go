@@ -42,7 +42,7 @@ func (t *Deleted) Key() string {
 // FindDeleted returns the objects of a kind with a name, ordered by namespace. An empty namespace means all namespaces.
 // That of a BundleDeployment may be its workspace. An object that could not be read is found if a BundleDeployment
 // names it.
-func FindDeleted(desired *desired.DesiredState, kind, namespace, name string) []*Deleted {
+func FindDeleted(desired *desired.State, kind, namespace, name string) []*Deleted {
 	found := map[string]*Deleted{}
 	add := func(key string, workspace ...string) *Deleted {
 		ns, n, namespaced := strings.Cut(key, "/")
@@ -105,7 +105,7 @@ func FindDeleted(desired *desired.DesiredState, kind, namespace, name string) []
 
 // bundleOwners returns the GitRepo or HelmOp of each Bundle, according to the labels of the Bundles. Fleet deletes
 // Bundles by these labels.
-func bundleOwners(desired *desired.DesiredState, kind string) map[string]string {
+func bundleOwners(desired *desired.State, kind string) map[string]string {
 	label := map[string]string{state.GitRepo: fleet.RepoLabel, state.HelmOp: fleet.HelmOpLabel}[kind]
 	if label == "" {
 		return nil

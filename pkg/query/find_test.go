@@ -14,7 +14,7 @@ import (
 )
 
 // desiredOf resolves Fleet's objects, given as JSON by their kind.
-func desiredOf(t *testing.T, objects ...[2]string) *desired.DesiredState {
+func desiredOf(t *testing.T, objects ...[2]string) *desired.State {
 	t.Helper()
 	f := &state.Fleet{}
 	for _, o := range objects {

@@ -18,7 +18,7 @@ import (
 
 // ImpactInput is the data of EvaluateImpact.
 type ImpactInput struct {
-	Desired *desired.DesiredState
+	Desired *desired.State
 	Target  *Deleted
 	// Uninstalls are the releases that are removed with the bundle deployments of the target.
 	Uninstalls map[object.DeploymentID][]*desired.Uninstall
@@ -212,7 +212,7 @@ func (in *ImpactInput) namespace(e *evaluator, name, message string,
 }
 
 // DeletedNamespace is the Namespace with workloads that is deleted on the management cluster; empty if none is deleted.
-func DeletedNamespace(desired *desired.DesiredState, t *Deleted) string {
+func DeletedNamespace(desired *desired.State, t *Deleted) string {
 	if t.Kind == state.ClusterKind {
 		return ""
 	}

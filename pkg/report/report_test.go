@@ -30,7 +30,7 @@ func ref(kind, namespace, name string) object.Ref {
 
 // unsorted returns a result and findings, with all lists that a report sorts in random order.
 func unsorted(r *rand.Rand) (*evaluate.Result, []check.Finding) {
-	out := &evaluate.Result{Desired: &desired.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}},
+	out := &evaluate.Result{Desired: &desired.State{Directory: &directory.Directory{Fleet: &state.Fleet{}}},
 		Tree: evaluate.Tree{}}
 	var findings []check.Finding
 	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
@@ -118,7 +118,7 @@ func TestNewAudit(t *testing.T) {
 
 // TestEmpty checks that required lists are present if they are empty, because programs read them.
 func TestEmpty(t *testing.T) {
-	nothing := &desired.DesiredState{Directory: &directory.Directory{Fleet: &state.Fleet{}}}
+	nothing := &desired.State{Directory: &directory.Directory{Fleet: &state.Fleet{}}}
 	raw, err := json.Marshal(NewAudit(&evaluate.Result{Desired: nothing}, nil, "").
 		Redacted(&secret.Values{}))
 	if err != nil {

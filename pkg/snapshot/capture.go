@@ -22,7 +22,7 @@ import (
 )
 
 // fieldsOf returns the fields to capture for a desired state.
-func fieldsOf(desired *desired.DesiredState, bundles bool) fields {
+func fieldsOf(desired *desired.State, bundles bool) fields {
 	out := fields{desired: map[object.Key]map[string]bool{}, namespaces: map[string]bool{},
 		kubeConfigs: map[types.NamespacedName]bool{}, bundles: bundles}
 	for _, d := range desired.Deployments {

@@ -3,6 +3,8 @@
 // Package transport limits the connections to an API server, because another server may answer at its address. It
 // limits the targets of redirects, the size and the time of answers, and the time of a Retry-After. Every client of
 // this program uses a configuration from Guard or an HTTP client from Client.
+//
+// It also has the other direction: a Server for metrics, probes or admission requests, with limits for its connections.
 package transport
 
 import (

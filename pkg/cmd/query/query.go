@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package query is the part that the verbs share that read a source and print one document.
+// Package query has the verbs that read a source and print one document: agents, compare, impact, owner, targets and
+// why. Their flags and their output are those of Options, which audit, preflight and repair also use.
 package query
 
 import (
