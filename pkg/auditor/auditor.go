@@ -3,7 +3,7 @@
 // Package auditor keeps the result of an audit current. It watches what an audit reads, and evaluates what changed. It
 // decides nothing: each result is that of package audit.
 //
-// A Server runs an Auditor in a cluster. It passes each result to its sinks, which publish it, and only the replica with
+// A Server runs an Auditor in a cluster. It passes each result to its sinks, which publish it. Only the replica with
 // the Lease writes to the cluster.
 package auditor
 

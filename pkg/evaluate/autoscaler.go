@@ -66,7 +66,8 @@ func (o *Object) replicasDiffer() bool {
 // explainReplicas removes the difference in replicas of an object if an autoscaler explains it, and returns whether one
 // does. unread is true if not all autoscalers could be read.
 func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bool) bool {
-	all := slices.DeleteFunc(slices.Collect(maps.Values(scalers)), func(a Autoscaler) bool { return !a.scales(o.Key()) })
+	others := func(a Autoscaler) bool { return !a.scales(o.Key()) }
+	all := slices.DeleteFunc(slices.Collect(maps.Values(scalers)), others)
 	// The copy keeps the observation unchanged.
 	o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool {
 		n, ok := d.Live.Reveal().(int64)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package query answers the questions of single verbs: why an object is not ready, who owns it, what a deletion removes,
-// which clusters a bundle targets, and what a controller does to its agents. Each answer is a document of pkg/report.
+// Package query answers the questions of single verbs: why an object is not ready, who owns it, what a deletion
+// removes, which clusters a bundle targets, and what a controller does to its agents. Each answer is a document of
+// pkg/report.
 package query
 
 import (

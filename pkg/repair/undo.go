@@ -63,8 +63,8 @@ func (u Undo) Plan(ctx context.Context, entries []Entry) ([]Item, error) {
 		target, known := u.Clusters[e.ClusterUID]
 		i := &out[n]
 		*i = Item{Before: ownership.FromValues(e.After), After: ownership.FromValues(e.Before), ClusterID: target.ID,
-			undo: true, RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID, Cluster: string(target.ID), Step: e.Step,
-				BundleDeployment: e.BundleDeployment, Release: e.Release}}
+			undo: true, RepairedObject: report.RepairedObject{Ref: e.Ref, UID: e.UID, Cluster: string(target.ID),
+				Step: e.Step, BundleDeployment: e.BundleDeployment, Release: e.Release}}
 		switch {
 		case !known:
 			i.refuse("it is on another cluster, with the uid " + e.ClusterUID + ", which is not read")

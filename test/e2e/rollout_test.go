@@ -113,8 +113,8 @@ func (r *rollout) fillPage() {
 	}
 	for i := range page {
 		fmt.Fprintf(&records, "{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {name: "+
-			"sh.helm.release.v1.m-%03[1]d.v1, namespace: %[2]s, labels: {owner: helm, name: m-%03[1]d, status: deployed, "+
-			"version: \"1\"}}, data: {release: %[3]s}}\n---\n", i, apps, data)
+			"sh.helm.release.v1.m-%03[1]d.v1, namespace: %[2]s, labels: {owner: helm, name: m-%03[1]d, "+
+			"status: deployed, version: \"1\"}}, data: {release: %[3]s}}\n---\n", i, apps, data)
 	}
 	r.ApplyYAML(r.t, "helm", records.String())
 }

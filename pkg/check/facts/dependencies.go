@@ -131,7 +131,8 @@ func Blocks(d, dependency *directory.Deployment, ref v1alpha1.BundleRef) bool {
 // on the version of the agent, and the version is not known. parse reads the version.
 func readyFor(d, dependency *directory.Deployment, ref v1alpha1.BundleRef,
 	parse func(string) (fleet.Version, bool)) (ready, known bool) {
-	byCondition := dependency.BD != nil && v1alpha1.ConditionOf(dependency.BD.Status.Conditions, "Ready").Status == "True"
+	byCondition := dependency.BD != nil &&
+		v1alpha1.ConditionOf(dependency.BD.Status.Conditions, "Ready").Status == "True"
 	var byState bool
 	if dependency.ID() == d.ID() && d.FromFiles() { // with other contents
 		byState = acceptedState(ref, fleet.WaitApplied)
