@@ -30,9 +30,9 @@ func (r *Reader) Affected(ctx context.Context, uninstalls []*desired.Uninstall, 
 		LiveCoverage: map[schema.GroupKind]source.Coverage{}, ReclaimPolicies: map[string]string{}},
 		wanted: map[object.Key]bool{}}
 	counts := customResources{}
-	deleted := others
+	deleted := slices.Clone(others)
 	for _, x := range uninstalls {
-		deleted = slices.Concat(deleted, x.Deletes)
+		deleted = append(deleted, x.Deletes...)
 		for _, gk := range x.CustomKinds {
 			if err := counts.add(ctx, r, gk); err != nil {
 				return nil, nil, err

@@ -112,8 +112,8 @@ func (k *kubeConfigs) config(ctx context.Context, needed bool) error {
 // in any namespace.
 func (k *kubeConfigs) mayCount(o source.Object) bool {
 	m, err := o.ReadMeta()
-	path := k.out.ControllerNamespace
-	return err != nil || path == "" || m.Metadata.Namespace == path
+	namespace := k.out.ControllerNamespace
+	return err != nil || namespace == "" || m.Metadata.Namespace == namespace
 }
 
 // read reads the Secrets of one namespace: a few by their names, many in one list of the namespace without release

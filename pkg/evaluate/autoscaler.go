@@ -68,6 +68,7 @@ func (o *Object) replicasDiffer() bool {
 func (o *Object) explainReplicas(scalers map[autoscalerKey]Autoscaler, unread bool) bool {
 	others := func(a Autoscaler) bool { return !a.scales(o.Key()) }
 	all := slices.DeleteFunc(slices.Collect(maps.Values(scalers)), others)
+	o.Scaled = false
 	// The copy keeps the observation unchanged.
 	o.Differences = slices.DeleteFunc(slices.Clone(o.Differences), func(d Difference) bool {
 		n, ok := d.Live.Reveal().(int64)

@@ -32,8 +32,9 @@ func (f *Fleet) Needed(kind string) source.Coverage {
 		return cover
 	}
 	referred := f.referred(kind)
+	exists := len(referred) > 0 || slices.Contains(managementKinds, kind) && f.Any()
 	read := slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Name == kind && len(k.List(f)) > 0 })
-	if mustHave := slices.Contains(managementKinds, kind) && f.Any(); !read && (len(referred) > 0 || mustHave) {
+	if exists && !read {
 		return cover
 	}
 	return cover.Within(referred)
