@@ -115,6 +115,7 @@ func TestShares(t *testing.T) {
 					synctest.Wait()
 					if i == 3 && tc.used >= 0 {
 						all[tc.used].Send(0, 0).Expect(t, "a request", http.StatusOK)
+						synctest.Wait() // the connection becomes idle after its answer has arrived
 					}
 				}
 				expectPeers(t, "at the end", open, tc.want)
