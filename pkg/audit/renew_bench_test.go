@@ -84,8 +84,9 @@ func processorTime(tb testing.TB) time.Duration {
 
 // stored is an object of a cluster whose objects change.
 type stored struct {
-	raw, version, secretType string
-	labels                   labels.Set
+	raw                 []byte
+	version, secretType string
+	labels              labels.Set
 }
 
 // redeployed is a cluster in memory with a Fleet of its own, whose objects change.
@@ -187,7 +188,7 @@ func (m *redeployed) set(tb testing.TB, o fields) {
 			Namespaced: read.Metadata.Namespace != ""})
 	}
 	secretType, _ := o["type"].(string)
-	m.objects[gvk][read.Ref().Key()] = stored{string(raw), version, secretType, read.Metadata.Labels}
+	m.objects[gvk][read.Ref().Key()] = stored{raw, version, secretType, read.Metadata.Labels}
 }
 
 // Describe implements source.Source.
@@ -235,7 +236,7 @@ func (m *redeployed) List(_ context.Context, q source.Query, yield func(source.O
 			if notRecords && o.secretType == release.SecretType {
 				continue
 			}
-			live := source.Object{Item: object.Item{Raw: []byte(o.raw)}, Kind: q.Kind}
+			live := source.Object{Item: object.Item{Raw: o.raw}, Kind: q.Kind}
 			if q.Remembered != nil && q.Remembered(key.Namespace, key.Name, o.version) {
 				live = source.Object{Item: object.Item{Meta: &object.Meta{}}, Kind: q.Kind, Remembered: true}
 				live.Meta.Metadata.Namespace, live.Meta.Metadata.Name = key.Namespace, key.Name

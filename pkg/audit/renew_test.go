@@ -142,7 +142,7 @@ func (m *redeployed) read(tb testing.TB, gvk schema.GroupVersionKind, namespace,
 	tb.Helper()
 	var out fields
 	key := object.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: name}
-	if err := json.Unmarshal([]byte(m.objects[gvk][key].raw), &out); err != nil {
+	if err := json.Unmarshal(m.objects[gvk][key].raw, &out); err != nil {
 		tb.Fatal(err)
 	}
 	return out
