@@ -128,7 +128,11 @@ func TestCompleteEveryValue(t *testing.T) {
 				return
 			}
 			flags++
-			if got := strings.Join(completed(t, append(path, "--"+f.Name, "")...), "|"); got != f.Value.Type() {
+			args := append(path[:len(path):len(path)], "--"+f.Name, "")
+			if f.NoOptDefVal != "" { // the value is a part of the argument
+				args = append(path[:len(path):len(path)], "--"+f.Name+"=")
+			}
+			if got := strings.Join(completed(t, args...), "|"); got != f.Value.Type() {
 				t.Errorf("%s --%s: %q, want %q", c.CommandPath(), f.Name, got, f.Value.Type())
 			}
 		})

@@ -53,10 +53,27 @@ func (c Chart) Selector() string { return NameLabel + "=" + c.Name }
 
 // Common are the values that every chart has. A zero value keeps the value of the chart.
 type Common struct {
-	Image    string `json:"image,omitempty"`
+	Image    *Image `json:"image,omitempty"`
 	Replicas int    `json:"replicas,omitempty"`
 	// APIServers are the addresses of the API servers, for the NetworkPolicy; none means all.
 	APIServers []string `json:"apiServers,omitempty"`
+}
+
+// Image names an image. The chart takes the tag of its version if both Tag and Digest are empty.
+type Image struct {
+	Repository string `json:"repository"`
+	Tag        string `json:"tag"`
+	Digest     string `json:"digest"`
+}
+
+// ParseImage splits the reference of an image, such as example.com/fleetdoctor:v1 or fleetdoctor@sha256:….
+func ParseImage(reference string) *Image {
+	name, digest, _ := strings.Cut(reference, "@")
+	repository, tag := name, ""
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") { // the colon before is that of a port
+		repository, tag = name[:i], name[i+1:]
+	}
+	return &Image{Repository: repository, Tag: tag, Digest: digest}
 }
 
 // Replicas is the number of replicas in the charts.
@@ -199,7 +216,7 @@ func (c *Cluster) Find(ctx context.Context, chart Chart, namespace string) (*Ins
 	}
 	isChart := binding != nil && binding.GetLabels()[NameLabel] == chart.Name
 	if isChart && binding.GetDeletionTimestamp() == nil {
-		in.Named = chart.accountNamespace(binding)
+		in.Named = accountNamespace(binding)
 		in.Namespace = cmp.Or(namespace, in.Named, Namespace)
 	}
 	if in.Named == in.Namespace {
@@ -212,11 +229,11 @@ func (c *Cluster) Find(ctx context.Context, chart Chart, namespace string) (*Ins
 	return in, err
 }
 
-// accountNamespace returns the namespace of the account of a chart to which a binding grants rights, "" for an object
-// that grants it none.
-func (c Chart) accountNamespace(o *unstructured.Unstructured) string {
+// accountNamespace returns the namespace of the account to which a binding of a chart grants rights, "" for an object
+// that grants none. The account can have any name.
+func accountNamespace(o *unstructured.Unstructured) string {
 	for _, s := range Decode[rbacv1.ClusterRoleBinding](o).Subjects {
-		if s.Kind == rbacv1.ServiceAccountKind && s.Name == c.Name {
+		if s.Kind == rbacv1.ServiceAccountKind {
 			return s.Namespace
 		}
 	}
@@ -225,8 +242,8 @@ func (c Chart) accountNamespace(o *unstructured.Unstructured) string {
 
 // namespacesIn returns the namespaces that an object names: that of the account to which it grants rights, that of the
 // Service to which it sends requests, and that of its Helm release.
-func (c Chart) namespacesIn(o *unstructured.Unstructured) []string {
-	out := []string{o.GetAnnotations()[fleet.ReleaseNamespaceAnnotation], c.accountNamespace(o)}
+func namespacesIn(o *unstructured.Unstructured) []string {
+	out := []string{o.GetAnnotations()[fleet.ReleaseNamespaceAnnotation], accountNamespace(o)}
 	for _, w := range Decode[admissionregistrationv1.ValidatingWebhookConfiguration](o).Webhooks {
 		if s := w.ClientConfig.Service; s != nil {
 			out = append(out, s.Namespace)
@@ -272,7 +289,7 @@ func (c Chart) has(o *unstructured.Unstructured, namespace string) bool {
 	if !slices.Contains(c.Names, o.GetName()) {
 		return false
 	}
-	named := c.namespacesIn(o)
+	named := namespacesIn(o)
 	isUnnamed := o.GetNamespace() == "" && len(named) == 0
 	return o.GetNamespace() == namespace || isUnnamed || slices.Contains(named, namespace)
 }

@@ -45,6 +45,9 @@ var (
 	MutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
 	ValidatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
 
+	// PodMonitorKind is that of the Prometheus operator.
+	PodMonitorKind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}
+
 	ClusterRoleKind        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
 	ClusterRoleBindingKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
 	RoleBindingKind        = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")

@@ -4,6 +4,7 @@ package install
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"testing"
 
@@ -20,10 +21,6 @@ type values struct {
 	ReleaseNamespaces []string `json:"releaseNamespaces,omitempty"`
 }
 
-// all and none are command lines with all flags, and with none.
-func all(string) bool  { return true }
-func none(string) bool { return false }
-
 // installed is a release of a chart that is installed with values.
 func installed(t *testing.T, of Chart, v any) *Helm {
 	t.Helper()
@@ -35,7 +32,7 @@ func installed(t *testing.T, of Chart, v any) *Helm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Helm{chart: of, Last: &helm.Release{Chart: c, Config: config,
+	return &Helm{Chart: of, Last: &helm.Release{Chart: c, Config: config,
 		Info: &helm.Info{Status: common.StatusDeployed}}}
 }
 
@@ -44,48 +41,67 @@ func TestRemovedValue(t *testing.T) {
 	t.Parallel()
 	auditor := Chart{Dir: "auditor", Name: "fleetdoctor-auditor"}
 	h := installed(t, auditor, &Common{})
-	h.Last.Config["adopt"] = "unmarked"
-	values, got, err := h.Values(&Common{}, none)
+	h.Last.Config["mode"] = map[string]any{"a": "b"}
+	values, got, err := h.Values(nil, nil)
 	if err != nil || len(values) > 0 {
 		t.Errorf("kept %v (%v)", values, err)
 	}
-	if want := []string{"--adopt was removed (before: unmarked)"}; !slices.Equal(got, want) {
+	if want := []string{`removed mode: {"a":"b"}`}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// TestValuesKept checks that an upgrade keeps the values of the installed release for flags that are not given, and
-// that a given value replaces the installed one, also if it is empty.
-func TestValuesKept(t *testing.T) {
+// TestValues checks that an upgrade keeps the values of the installed release that are not stated, and that a stated
+// value replaces the installed one, also if it is empty.
+func TestValues(t *testing.T) {
 	t.Parallel()
 	webhook := Chart{Dir: "webhook", Name: "fleetdoctor-webhook"}
 	scoped := values{ReleaseNamespaces: []string{"apps", "platform"}, Exact: true, GuardDefault: "deny"}
 	for _, tc := range []struct {
-		name   string
-		given  []string
-		now    values
-		status common.Status
-		want   map[string]any
-		notes  []string
+		name       string
+		config     map[string]any // more values of the installed release
+		flags, set map[string]any
+		status     common.Status
+		want       map[string]any
+		notes      []string
 	}{
-		{name: "nothing", now: values{GuardDefault: "warn", Common: Common{Replicas: Replicas}},
+		{name: "nothing",
 			want: map[string]any{"exact": true, "guardDefault": "deny", "releaseNamespaces": []any{"apps", "platform"}},
-			notes: []string{"--exact: kept true", "--guard-default: kept deny",
-				"--release-namespaces: kept apps platform"}},
-		{name: "an empty value", given: []string{"exact"}, now: values{GuardDefault: "warn"},
-			want:  map[string]any{"guardDefault": "deny", "releaseNamespaces": []any{"apps", "platform"}},
-			notes: []string{"--guard-default: kept deny", "--release-namespaces: kept apps platform"}},
-		{name: "another list", given: []string{"release-namespaces", "guard-default", "exact"},
-			now:  values{ReleaseNamespaces: []string{"shop"}, GuardDefault: "deny", Exact: true},
-			want: map[string]any{"exact": true, "guardDefault": "deny", "releaseNamespaces": []any{"shop"}}},
-		{name: "after an uninstallation", status: common.StatusUninstalled, given: []string{"replicas"},
-			now:  values{GuardDefault: "warn", Common: Common{Replicas: 3}},
-			want: map[string]any{"replicas": int64(3)}},
+			notes: []string{"kept exact: true", `kept guardDefault: "deny"`,
+				`kept releaseNamespaces: ["apps","platform"]`}},
+		{name: "an empty value", flags: map[string]any{"exact": false},
+			want: map[string]any{"exact": false, "guardDefault": "deny",
+				"releaseNamespaces": []any{"apps", "platform"}},
+			notes: []string{`kept guardDefault: "deny"`, `kept releaseNamespaces: ["apps","platform"]`}},
+		{name: "another list", flags: map[string]any{"releaseNamespaces": []any{"shop"}},
+			set:  map[string]any{"guardDefault": "off", "exact": nil},
+			want: map[string]any{"exact": nil, "guardDefault": "off", "releaseNamespaces": []any{"shop"}}},
+		{name: "after an uninstallation", status: common.StatusUninstalled, flags: map[string]any{"replicas": 3},
+			want: map[string]any{"replicas": 3}},
+		{name: "a map that is set is merged",
+			config: map[string]any{"podLabels": map[string]any{"team": "a", "tier": "b"}, "exact": false},
+			set: map[string]any{"podLabels": map[string]any{"tier": nil, "zone": "c"}, "guardDefault": "warn",
+				"releaseNamespaces": []any{}},
+			want: map[string]any{"podLabels": map[string]any{"team": "a", "tier": nil, "zone": "c"}, "exact": false,
+				"guardDefault": "warn", "releaseNamespaces": []any{}}},
+		{name: "the image keeps how it is pulled",
+			config: map[string]any{"image": map[string]any{"repository": "example.com/a", "digest": "sha256:1",
+				"pullPolicy": "Always"}},
+			flags: map[string]any{"image": map[string]any{"repository": "example.com/a", "tag": "v2", "digest": ""},
+				"exact": true, "guardDefault": "warn", "releaseNamespaces": []any{}},
+			want: map[string]any{"image": map[string]any{"repository": "example.com/a", "tag": "v2", "digest": "",
+				"pullPolicy": "Always"}, "exact": true, "guardDefault": "warn", "releaseNamespaces": []any{}}},
+		{name: "no value of a variable is shown",
+			config: map[string]any{"extraEnv": []any{map[string]any{"name": "TOKEN", "value": "invented"}}},
+			flags:  map[string]any{"exact": true, "guardDefault": "warn", "releaseNamespaces": []any{}},
+			want: map[string]any{"extraEnv": []any{map[string]any{"name": "TOKEN", "value": "invented"}},
+				"exact": true, "guardDefault": "warn", "releaseNamespaces": []any{}},
+			notes: []string{`kept extraEnv: ["TOKEN"]`}},
 	} {
 		h := installed(t, webhook, &scoped)
+		maps.Copy(h.Last.Config, tc.config)
 		h.Last.Info.Status = cmp.Or(tc.status, common.StatusDeployed)
-		isGiven := func(flag string) bool { return slices.Contains(tc.given, flag) }
-		got, notes, err := h.Values(&tc.now, isGiven)
+		got, notes, err := h.Values(tc.flags, tc.set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,21 +114,6 @@ func TestValuesKept(t *testing.T) {
 	}
 }
 
-// TestValuesOfMap checks that a given map replaces the installed one as a whole.
-func TestValuesOfMap(t *testing.T) {
-	t.Parallel()
-	type labels struct {
-		PrometheusLabels map[string]string `json:"prometheusLabels,omitempty"`
-	}
-	h := installed(t, Chart{Dir: "auditor", Name: "fleetdoctor-auditor"},
-		&labels{map[string]string{"release": "old", "team": "a"}})
-	got, _, err := h.Values(&labels{map[string]string{"release": "new"}}, all)
-	want := map[string]any{"prometheusLabels": map[string]any{"release": "new"}}
-	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("values (-want +got):\n%s%v", diff, err)
-	}
-}
-
 // TestForeignImage checks which images an upgrade keeps: not those of earlier versions of the program.
 func TestForeignImage(t *testing.T) {
 	t.Parallel()
@@ -122,12 +123,14 @@ func TestForeignImage(t *testing.T) {
 
 		"fleetdoctor/kubectl-fleetdoctor2:v1": true,
 	} {
-		if got := installed(t, webhook, &Common{Image: image}).HasForeignImage(); got != want {
+		if got := installed(t, webhook, &Common{Image: ParseImage(image)}).HasForeignImage(); got != want {
 			t.Errorf("%q: %t, want %t", image, got, want)
 		}
 	}
-	if (&Helm{}).HasForeignImage() {
-		t.Error("without a release")
+	former := installed(t, webhook, &Common{})
+	former.Last.Config["image"] = "registry.example.com/doctor:1"
+	if (&Helm{}).HasForeignImage() || !former.HasForeignImage() {
+		t.Error("without a release, or an image as one string")
 	}
 }
 
@@ -138,6 +141,20 @@ func TestImageOf(t *testing.T) {
 		"v1.2.3+build": "fleetdoctor/kubectl-fleetdoctor:v1.2.3_build", "v1.2.3-4-g0123abc": "", "dev": ""} {
 		if got, ok := ImageOf(version); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, want %q", version, got, want)
+		}
+	}
+}
+
+// TestParseImage splits references of images.
+func TestParseImage(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Image{"doctor": {"doctor", "", ""}, "doctor:v1": {"doctor", "v1", ""},
+		"example.com:5000/doctor":           {"example.com:5000/doctor", "", ""},
+		"example.com:5000/doctor:v1":        {"example.com:5000/doctor", "v1", ""},
+		"doctor@sha256:0123":                {"doctor", "", "sha256:0123"},
+		"example.com/doctor:v1@sha256:0123": {"example.com/doctor", "v1", "sha256:0123"}} {
+		if got := *ParseImage(text); got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}
 }

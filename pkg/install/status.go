@@ -5,6 +5,7 @@ package install
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +16,10 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release"
 	"helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
@@ -58,9 +62,9 @@ func ReasonOf(err error) string {
 }
 
 // ReadFacts reads the Helm release of an installation.
-func (c *Cluster) ReadFacts(chart Chart, in *Installation) Facts {
+func (c *Cluster) ReadFacts(ours Chart, in *Installation) Facts {
 	f := Facts{Installation: in}
-	h, err := c.Helm(chart, in.Namespace, in.Release)
+	h, err := c.Helm(ours, in.Namespace, in.Release)
 	if f.HelmReleaseReason = ReasonOf(err); err == nil {
 		f.HelmRelease = h.Last
 	}
@@ -207,17 +211,17 @@ const serverValidates = true
 // Helm runs Helm's actions for the release of a chart.
 type Helm struct {
 	*action.Configuration
-	chart           Chart
+	Chart           Chart
 	namespace, name string
 	// Last is the last revision, nil if there is none.
 	Last *helm.Release
 }
 
 // Helm reads the last revision of a release of a chart. An empty name is that of an installation by this program.
-func (c *Cluster) Helm(chart Chart, namespace, name string) (*Helm, error) {
+func (c *Cluster) Helm(ours Chart, namespace, name string) (*Helm, error) {
 	// The field manager of the command helm: with another one, helm upgrade and helm rollback would find conflicts.
 	kube.ManagedFieldsManager = "helm"
-	h := &Helm{chart: chart, namespace: namespace, name: cmp.Or(name, chart.Name)}
+	h := &Helm{Chart: ours, namespace: namespace, name: cmp.Or(name, ours.Name)}
 	h.Configuration = action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := h.Init(c.Getter, namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("preparing Helm: %w", err)
@@ -248,16 +252,24 @@ func (h *Helm) HasForeignImage() bool {
 	if !h.Installed() {
 		return false
 	}
-	image, _ := h.Last.Config["image"].(string)
-	return image != "" && !strings.HasPrefix(image, repository+":")
+	var image string
+	switch v := h.Last.Config["image"].(type) {
+	case string: // of charts before 0.3
+		image = ParseImage(v).Repository
+	case map[string]any:
+		image, _ = v["repository"].(string)
+	}
+	return image != "" && image != repository
 }
 
-// Install installs the chart with its values, or upgrades the release to it. A dry run has Helm check the change with
-// the server, and writes nothing. A time limit above 0 waits until the objects are ready.
-func (h *Helm) Install(ctx context.Context, values map[string]any, dryRun bool, limit time.Duration) error {
-	c, err := h.chart.load()
+// Install installs the chart with its values, or upgrades the release to it. It returns the warnings of the chart. A dry
+// run has Helm check the change with the server, and writes nothing. A time limit above 0 waits until the objects are
+// ready.
+func (h *Helm) Install(ctx context.Context, values map[string]any, dryRun bool, limit time.Duration) (warnings []string,
+	err error) {
+	c, err := h.Chart.load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	strategy, wait := action.DryRunNone, kube.HookOnlyStrategy
 	if dryRun {
@@ -271,15 +283,28 @@ func (h *Helm) Install(ctx context.Context, values map[string]any, dryRun bool, 
 		install.ReleaseName, install.Namespace, install.Replace = h.name, h.namespace, true
 		install.DryRunStrategy, install.WaitStrategy, install.Timeout = strategy, wait, limit
 		install.ForceConflicts, install.DisableOpenAPIValidation = true, serverValidates
-		_, err = install.RunWithContext(ctx, c, values)
-		return err
+		r, err := install.RunWithContext(ctx, c, values)
+		return warningsIn(r), err
 	}
 	upgrade := action.NewUpgrade(h.Configuration)
 	upgrade.Namespace, upgrade.MaxHistory, upgrade.ResetValues = h.namespace, maxHistory, true
 	upgrade.DryRunStrategy, upgrade.WaitStrategy, upgrade.Timeout = strategy, wait, limit
 	upgrade.ForceConflicts, upgrade.DisableOpenAPIValidation = true, serverValidates
-	_, err = upgrade.RunWithContext(ctx, h.name, c, values)
-	return err
+	r, err := upgrade.RunWithContext(ctx, h.name, c, values)
+	return warningsIn(r), err
+}
+
+// warningsIn returns the warnings in the notes of a release.
+func warningsIn(r release.Releaser) []string {
+	var out []string
+	if made, ok := r.(*helm.Release); ok && made != nil {
+		for line := range strings.Lines(made.Info.Notes) {
+			if strings.HasPrefix(line, "Warning: ") {
+				out = append(out, strings.TrimSpace(line))
+			}
+		}
+	}
+	return out
 }
 
 // Uninstall removes the release. Helm deletes webhook configurations first, and keeps objects that have its annotation
@@ -311,37 +336,88 @@ func Without(objects, others []*unstructured.Unstructured) []*unstructured.Unstr
 // Given reports whether the command line has a flag.
 type Given func(flag string) bool
 
-// Values returns the values of the next revision: the given ones of v, a pointer to a struct, and the others as the
-// installed release has them. A value that is neither given nor installed is that of the chart. kept describes the
-// installed ones that differ from those of the chart, by the flags of this program. Helm's own reuse of values would
-// also merge a given map with the installed one, and keep values that the chart no longer has.
-func (h *Helm) Values(v any, isGiven Given) (values map[string]any, kept []string, err error) {
-	c, err := h.chart.load()
+// Values returns the values of the next revision: those of flags, then those that are set by their names, then those of
+// the installed release. A value that none of them has is that of the chart. kept describes the installed ones that
+// differ from those of the chart, as YAML. A flag replaces a whole list or map, and a value that is set is merged.
+func (h *Helm) Values(flags, set map[string]any) (values map[string]any, kept []string, err error) {
+	c, err := h.Chart.load()
 	if err != nil {
 		return nil, nil, err
 	}
-	values, err = GivenValues(v, isGiven)
-	if err != nil || !h.Installed() {
-		return values, nil, err
+	known, err := propertiesOf(c)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.Last.Config)) {
-		value, flag := h.Last.Config[name], flagOf(name)
-		standard, isKnown := c.Values[name]
-		text := strings.Trim(fmt.Sprint(value), "[]")
+	values = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(h.installedValues())) {
+		value := h.Last.Config[name]
+		_, isFlag := flags[name]
+		_, isSet := set[name]
 		switch {
-		case !isKnown:
-			kept = append(kept, "--"+flag+" was removed (before: "+text+")")
-		case !isGiven(flag):
+		case !known[name]:
+			kept = append(kept, "removed "+name+": "+yamlOf(name, value))
+		case name == imageKey || !isFlag:
 			values[name] = value
-			if text != strings.Trim(fmt.Sprint(standard), "[]") {
-				kept = append(kept, "--"+flag+": kept "+text)
+			if !isFlag && !isSet && yamlOf(name, value) != yamlOf(name, c.Values[name]) {
+				kept = append(kept, "kept "+name+": "+yamlOf(name, value))
 			}
 		}
 	}
+	values = loader.MergeMaps(values, set)
+	if image, isMap := flags[imageKey].(map[string]any); isMap {
+		before, _ := values[imageKey].(map[string]any)
+		flags = maps.Clone(flags)
+		flags[imageKey] = loader.MergeMaps(before, image)
+	}
+	maps.Copy(values, flags)
 	return values, kept, nil
 }
 
-// GivenValues returns the given values of v, a pointer to a struct. A zero value is not in it: it is that of the chart.
+// imageKey is the value that keeps what the flag does not state, such as its pullPolicy.
+const imageKey = "image"
+
+// installedValues are the values of the installed release that are not those of its chart.
+func (h *Helm) installedValues() map[string]any {
+	if !h.Installed() {
+		return nil
+	}
+	return h.Last.Config
+}
+
+// propertiesOf returns the names of the values that the schema of a chart has, also of those that are deprecated.
+func propertiesOf(c *chart.Chart) (map[string]bool, error) {
+	var schema struct {
+		Properties map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal(c.Schema, &schema); err != nil {
+		return nil, fmt.Errorf("decoding the schema of the chart: %w", err)
+	}
+	out := map[string]bool{}
+	for name := range schema.Properties {
+		out[name] = true
+	}
+	return out, nil
+}
+
+// yamlOf returns a value as YAML in one line. Environment variables can have secret values: only their names are shown.
+func yamlOf(name string, value any) string {
+	if list, isList := value.([]any); isList && name == "extraEnv" {
+		var names []any
+		for _, v := range list {
+			variable, _ := v.(map[string]any)
+			names = append(names, variable["name"])
+		}
+		value = names
+	}
+	out, err := json.Marshal(value) // JSON is YAML
+	if err != nil {
+		return "?"
+	}
+	return string(out)
+}
+
+// GivenValues returns the values of v, a pointer to a struct, whose flag is given. A zero value is not in it: it is that
+// of the chart.
 func GivenValues(v any, isGiven Given) (map[string]any, error) {
 	values, err := encode(v)
 	if err != nil {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gen generates pages of docs/ from code: the findings, the flags, and the schemas of the documents.
+// Command gen generates pages of docs/ from code: the findings, the flags, and the schemas of the documents. It also
+// generates the tables of values of the charts.
 package main
 
 import (
@@ -64,11 +65,13 @@ func main() {
 		"agents-report.schema.json":    schema(&report.Agents{}, report.KindAgents),
 		"targets-report.schema.json":   schema(&report.Targets{}, report.KindTargets),
 		"verbs/why.md":                 whyPage, "why-report.schema.json": schema(&report.Why{}, report.KindWhy),
-		"impact-report.schema.json":   schema(&report.Impact{}, report.KindImpact),
-		"metrics.md":                  metricsPage,
-		"webhook-status.schema.json":  schema(&installation.Status{}, installation.StatusKind),
-		"auditor-status.schema.json":  schema(&auditor.Status{}, auditor.StatusKind),
-		"auditor-history.schema.json": schema(&journal.History{}, journal.KindHistory),
+		"impact-report.schema.json":      schema(&report.Impact{}, report.KindImpact),
+		"metrics.md":                     metricsPage,
+		"webhook-status.schema.json":     schema(&installation.Status{}, installation.StatusKind),
+		"auditor-status.schema.json":     schema(&auditor.Status{}, auditor.StatusKind),
+		"../manifests/auditor/README.md": chartReadme("auditor"),
+		"../manifests/webhook/README.md": chartReadme("webhook"),
+		"auditor-history.schema.json":    schema(&journal.History{}, journal.KindHistory),
 	} {
 		b, err := content()
 		if err == nil {

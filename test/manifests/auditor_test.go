@@ -3,6 +3,7 @@
 package manifests
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ var auditorVariants = map[string]auditor.Values{
 	"silent":  {Events: ptr.To(false), Journal: ptr.To(false)},
 	"kinds": {ReadRules: []auditor.ReadRule{{APIGroups: []string{"apps"},
 		Resources: []string{"deployments", "daemonsets"}}}},
-	"all": {Common: install.Common{Image: "example.com/auditor:1", Replicas: 3,
+	"all": {Common: install.Common{Image: install.ParseImage("example.com/auditor:1"), Replicas: 3,
 		APIServers: []string{"192.0.2.10", "2001:db8::/32"}}, ClusterName: "fleet-default/edge-1", OpenReports: true,
 		Prometheus: "operator", PrometheusLabels: map[string]string{"release": "monitoring"},
 		Dashboards: "configmap", Keep: true},
@@ -127,7 +128,7 @@ func TestAuditorArguments(t *testing.T) {
 		if err != nil {
 			t.Errorf("variant %s: the program does not accept the arguments: %v", variant, err)
 		}
-		if c.Resources.Limits.Memory().Cmp(resource.MustParse("300Mi")) != 0 || c.Env[0].Value != "270MiB" {
+		if c.Resources.Limits.Memory().Cmp(resource.MustParse("300Mi")) != 0 || c.Env[0].Value != fmt.Sprint(270<<20) {
 			t.Errorf("memory limit %s, GOMEMLIMIT %s", c.Resources.Limits.Memory(), c.Env[0].Value)
 		}
 	}

@@ -327,7 +327,7 @@ const (
 var Chart = install.Chart{
 	Dir: "webhook", Name: Name,
 	Kinds: []schema.GroupVersionKind{
-		install.MutatingKind, install.ValidatingKind, install.DeploymentKind,
+		install.PodMonitorKind, install.MutatingKind, install.ValidatingKind, install.DeploymentKind,
 		corev1.SchemeGroupVersion.WithKind("Service"),
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),

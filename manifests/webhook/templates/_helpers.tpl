@@ -1,14 +1,10 @@
-{{/* The labels of every object. By the first one, `webhook uninstall` and `adopt` find the webhook. */}}
-{{- define "webhook.labels" -}}
-app.kubernetes.io/name: fleetdoctor-webhook
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- end }}
-
-{{/* The account that all roles are bound to. */}}
-{{- define "webhook.subjects" -}}
-- kind: ServiceAccount
-  name: fleetdoctor-webhook
-  namespace: {{ .Release.Namespace }}
+{{/* The memory limit is for several large release records at once. No CPU limit: it would slow down the API server. */}}
+{{- define "webhook.resources" -}}
+requests:
+  cpu: 50m
+  memory: 128Mi
+limits:
+  memory: 512Mi
 {{- end }}
 
 {{/* How the API server calls a webhook at a path. While the webhook is down, every request passes. */}}
@@ -76,10 +72,18 @@ exists before it reads the field.
     oldObject == null || !has(oldObject.metadata) || !has(oldObject.metadata.deletionTimestamp)
 {{- end }}
 
-{{/* The authority that cert-manager writes into the caBundle of the webhooks. */}}
+{{/* The authority that cert-manager writes into the caBundle of the webhooks, as annotations. */}}
 {{- define "webhook.authority" -}}
 {{- if eq .Values.certificates "cert-manager" }}
-annotations:
-  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/fleetdoctor-webhook
+cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/fleetdoctor-webhook
 {{- end }}
+{{- end }}
+
+{{/* What a binding to the release records has beside its metadata. */}}
+{{- define "webhook.records" }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: fleetdoctor-webhook-records
+subjects: {{- include "common.subjects" . | nindent 0 }}
 {{- end }}

@@ -136,7 +136,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = must(t, "install", "-n", "in", "--read-rules", role, "--replicas=1")
-	want := "Note: --cluster-name: kept fleet-default/edge-1\nNote: --journal: kept false\n"
+	want := `Note: kept clusterName: "fleet-default/edge-1"` + "\nNote: kept journal: false\n"
 	if diff := cmp.Diff(want, r.errOut); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
@@ -156,9 +156,12 @@ func TestInstallWait(t *testing.T) {
 	}
 }
 
+// monitored sets the values for all objects of the chart.
+const monitored = "--set=podMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true"
+
 // TestUninstall checks what is deleted and kept, and that uninstall asks for confirmation.
 func TestUninstall(t *testing.T) {
-	installed(t, "out", "--dashboards=configmap", "--prometheus=operator")
+	installed(t, "out", monitored)
 	if diff := cmp.Diff(all, slices.Sorted(maps.Keys(objects(t)))); diff != "" {
 		t.Fatalf("objects (-want +got):\n%s", diff)
 	}
@@ -202,7 +205,7 @@ func helmUninstall(t *testing.T, namespace string) {
 // TestKeep checks that all objects outlive the release, that an installation takes them over, that an upgrade deletes
 // those that the options no longer need, and that uninstall deletes all of them.
 func TestKeep(t *testing.T) {
-	options := []string{"install", "-n", "kept", "--keep", "--dashboards=configmap", "--prometheus=operator"}
+	options := []string{"install", "-n", "kept", "--keep", monitored}
 	installed(t, "kept", options[3:]...)
 	helmUninstall(t, "kept")
 	if diff := cmp.Diff(all, slices.Sorted(maps.Keys(objects(t)))); diff != "" {

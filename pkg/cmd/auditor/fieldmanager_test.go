@@ -15,7 +15,7 @@ import (
 // TestFieldManager checks that an installation writes as the command helm does, so that helm upgrade and helm rollback
 // find no conflict.
 func TestFieldManager(t *testing.T) {
-	installed(t, "managed", "--dashboards=configmap", "--prometheus=operator")
+	installed(t, "managed", monitored)
 	for _, kind := range auditor.Chart.Kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)

@@ -143,7 +143,7 @@ var Chart = install.Chart{
 	Kinds: []schema.GroupVersionKind{
 		// The rules first: they would report that the rest is gone.
 		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
-		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"},
+		install.PodMonitorKind,
 		install.DeploymentKind,
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),

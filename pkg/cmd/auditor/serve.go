@@ -169,6 +169,9 @@ func (v *values) AddFlags(c *cobra.Command, common *install.Common) {
 	f.StringSliceVar(&common.APIServers, "api-servers", nil,
 		"The only addresses (IP or CIDR) that the auditor reaches: those of the API servers, and of the Service "+
 			"kubernetes (default all)")
+	for _, former := range []string{"prometheus", "prometheus-labels", "dashboards"} { // the chart warns of their values
+		_ = f.MarkHidden(former) // the flag exists
+	}
 }
 
 // Parse implements chart.Values.
@@ -201,8 +204,6 @@ func (v *values) Parse(common install.Common, isGiven install.Given) (any, error
 var component = chart.Component{
 	Chart: Chart, Verb: "auditor", Noun: "the auditor",
 	NotReady: "It becomes ready when it has read everything.",
-	NoKind: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave out " +
-		"--prometheus=operator.",
 	Otherwise: func(o *input.Flags) string {
 		return "If Fleet has kept the objects of a bundle that was removed: " +
 			o.Command("auditor uninstall --"+chart.DeployedByFleet)

@@ -31,8 +31,8 @@ func TestRightsKept(t *testing.T) {
 	installed(t, "narrow", "--read-rules", role, "--image=registry.example.com/doctor:1")
 	before := rules()
 	r := must(t, "install", "--replicas=1")
-	want := "Note: --image: kept registry.example.com/doctor:1\n" +
-		"Note: --read-rules: kept map[apiGroups:[apps] resources:[deployments\n"
+	want := `Note: kept image: {"digest":"","repository":"registry.example.com/doctor","tag":"1"}` + "\n" +
+		`Note: kept readRules: [{"apiGroups":["apps"],"resources":["deployments"]}]` + "\n"
 	if diff := cmp.Diff(want, r.errOut); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

@@ -25,6 +25,10 @@ func TestUsage(t *testing.T) {
 		"install -n kube-system":                "use a namespace that only the auditor uses",
 		"install --wait --dry-run=server":       "--wait and --dry-run are mutually exclusive",
 		"install --read-rules=":                 "--read-rules is empty",
+		"install --values=none.yaml":            "open none.yaml",
+		"install --set=a":                       `key "a" has no value`,
+		"install --dry-run server":              `unknown command "server"`,
+		"install --dry-run=some":                "must be one of none, client, server",
 		"install --read-rules=none.yaml":        "--read-rules: open none.yaml",
 		"install --read-rules=" + invalid:       `it has the kind "Role", not ClusterRole`,
 		"install --prometheus-labels=a=b!":      `--prometheus-labels has the invalid label "a=b!"`,
@@ -42,14 +46,17 @@ func TestUsage(t *testing.T) {
 
 // TestInstallOffline checks that only the manifests can be printed without a cluster, with the options.
 func TestInstallOffline(t *testing.T) {
-	none := filepath.Join(t.TempDir(), "none")
+	none, file := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte("{replicas: 5, podMonitor: {enabled: false, labels: {release: monitoring}}}"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
 	r := run(t.Context(), none, "install", "--dry-run=client", "-o", "yaml", "--cluster-name=fleet-default/edge-1",
 		"--events=false", "--open-reports", "--journal=false", "--keep", "--replicas=3",
-		"--api-servers=192.0.2.1", "--prometheus=operator", "--prometheus-labels=release=monitoring",
-		"--dashboards=configmap")
+		"--api-servers=192.0.2.1", "--values="+file, monitored, "--set-string=podLabels.tier=1")
 	for _, want := range []string{"--cluster-name=fleet-default/edge-1\n", "--events=false\n", "--open-reports=true\n",
 		"--journal=false\n", "helm.sh/resource-policy: keep\n", "replicas: 3\n",
-		"cidr: 192.0.2.1/32\n", "kind: PodMonitor\n", "kind: PrometheusRule\n", "release: monitoring\n",
+		"cidr: 192.0.2.1/32\n", "kind: PodMonitor\n", "kind: PrometheusRule\n", "release: monitoring\n", `tier: "1"`,
 		`grafana_dashboard: "1"`, "image: fleetdoctor/kubectl-fleetdoctor:v0.1.0\n"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("status %d, without %q:\n%s%s", r.status, want, r.out, r.errOut)

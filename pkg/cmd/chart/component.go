@@ -26,8 +26,6 @@ type Component struct {
 	Verb, Noun string
 	// NotReady is the hint while replicas are not ready.
 	NotReady string
-	// NoKind is the hint if the cluster does not have a kind of the chart.
-	NoKind string
 	// Generated is a sentence without its period about an object that another program makes for the component.
 	Generated string
 	// Otherwise names the command that also changes an installation by Fleet.

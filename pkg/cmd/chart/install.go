@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	helmvalues "helm.sh/helm/v4/pkg/cli/values"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd/cli"
@@ -34,6 +35,10 @@ type installOptions struct {
 	flags  Values
 	common install.Common
 	values any
+	image  string
+	// files and settings are values by their names, in files and on the command line; set are both.
+	settings helmvalues.Options
+	set      map[string]any
 
 	resetValues, wait bool
 	timeout           time.Duration
@@ -51,12 +56,16 @@ func NewInstall(env cli.Environment, component Component, short string, values V
 	c := NewCommand(o, &cobra.Command{Use: "install", Short: short})
 	o.addFlags(c, "Namespace to install into (default that of the installation, else "+install.Namespace+")")
 	o.print.AddFlags(c)
-	o.dryRun.AddTo(c, "dry-run",
+	o.dryRun.AddDryRun(c,
 		"Only print what would be applied (client), or also let Helm check it with the server (server)")
 	f := c.Flags()
-	f.StringVar(&o.common.Image, "image", "", "Image to run (default that of this release of the program, unless "+
+	f.StringVar(&o.image, "image", "", "Image to run (default that of this release of the program, unless "+
 		"the installed release has another one)")
 	f.IntVar(&o.common.Replicas, "replicas", install.Replicas, "Number of replicas")
+	f.StringSliceVarP(&o.settings.ValueFiles, "values", "f", nil,
+		"Files with values of the chart; - for standard input. values.yaml of the chart describes them")
+	f.StringArrayVar(&o.settings.Values, "set", nil, "Values of the chart, such as priorityClassName=high")
+	f.StringArrayVar(&o.settings.StringValues, "set-string", nil, "The same for strings, such as podLabels.tier=1")
 	f.BoolVar(&o.resetValues, "reset-values", false, "Start an upgrade from the defaults: options that are left out "+
 		"are not kept")
 	f.BoolVar(&o.wait, "wait", false, "Wait until all objects of the release are ready")
@@ -68,7 +77,7 @@ func NewInstall(env cli.Environment, component Component, short string, values V
 // Complete implements cli.Options.
 func (o *installOptions) Complete([]string) error {
 	if !o.Changed("image") {
-		o.common.Image, _ = install.ImageOf(o.Version)
+		o.image, _ = install.ImageOf(o.Version)
 	}
 	return nil
 }
@@ -81,10 +90,14 @@ func (o *installOptions) Validate() error {
 	if err := o.checkAddresses(); err != nil {
 		return err
 	}
+	var err error
+	if o.set, err = o.settings.MergeValues(nil); err != nil {
+		return fmt.Errorf("--set, --set-string or --values: %w", err)
+	}
 	switch {
 	case !install.AllowedNamespace(*o.Config.Namespace):
 		return o.reservedError(*o.Config.Namespace)
-	case o.Changed("image") && o.common.Image == "":
+	case o.Changed("image") && o.image == "":
 		return errors.New("--image is empty")
 	case o.common.Replicas < 1:
 		return fmt.Errorf("--replicas=%d: must be 1 or more; to stop %s, use `%s uninstall`", o.common.Replicas,
@@ -93,13 +106,18 @@ func (o *installOptions) Validate() error {
 		return fmt.Errorf("--timeout=%s: must be more than 0", o.timeout)
 	case o.wait && o.isDryRun():
 		return errors.New("--wait and --dry-run are mutually exclusive")
-	case o.common.Image == "" && (o.isClientDryRun() || o.resetValues):
+	case o.image == "" && o.startsFromDefaults() && !o.setsImage():
 		return o.noImageError()
 	}
-	var err error
+	if o.image != "" {
+		o.common.Image = install.ParseImage(o.image)
+	}
 	o.values, err = o.flags.Parse(o.common, o.Changed)
 	return err
 }
+
+// startsFromDefaults reports whether the values of an installed release do not count.
+func (o *installOptions) startsFromDefaults() bool { return o.isClientDryRun() || o.resetValues }
 
 func (o *installOptions) noImageError() error {
 	return cli.UsageError(fmt.Errorf("this is a development build (%s), and no image of it is published: set --image",
@@ -154,8 +172,12 @@ func (o *installOptions) Run(ctx context.Context) error {
 		fmt.Fprintf(o.Streams.ErrOut, "Note: %s\n", note)
 	}
 	// Before anything is written: Helm finds objects of others, and kinds that do not exist.
-	if err := in.helm.Install(ctx, values, true, 0); err != nil {
+	warnings, err := in.helm.Install(ctx, values, true, 0)
+	if err != nil {
 		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(o.Streams.ErrOut, w)
 	}
 	deleted := install.Without(before, desired)
 	if o.isDryRun() {
@@ -180,7 +202,7 @@ func (o *installOptions) Run(ctx context.Context) error {
 
 // printOffline prints the objects of a new installation.
 func (o *installOptions) printOffline(ctx context.Context) error {
-	values, err := install.GivenValues(o.values, o.isGiven(nil))
+	values, _, err := o.nextValues(&install.Helm{Chart: o.component.Chart})
 	if err != nil {
 		return err
 	}
@@ -211,20 +233,32 @@ func (o *installOptions) checkInstallation(in *installed) error {
 // nextValues returns the values of the next revision, and what is kept.
 func (o *installOptions) nextValues(h *install.Helm) (values map[string]any, kept []string, err error) {
 	isGiven := o.isGiven(h)
-	if isGiven("image") && o.common.Image == "" {
+	if isGiven("image") && o.image == "" {
 		return nil, nil, o.noImageError()
 	}
-	if o.resetValues {
-		values, err = install.GivenValues(o.values, isGiven)
-		return values, nil, err
+	flags, err := install.GivenValues(o.values, isGiven)
+	if err != nil {
+		return nil, nil, err
 	}
-	return h.Values(o.values, isGiven)
+	if o.resetValues {
+		h = &install.Helm{Chart: o.component.Chart}
+	}
+	return h.Values(flags, o.set)
+}
+
+// setsImage reports whether the image is named by a value, and not only how it is pulled.
+func (o *installOptions) setsImage() bool {
+	image, isMap := o.set["image"].(map[string]any)
+	if !isMap {
+		return o.set["image"] != nil
+	}
+	return image["repository"] != nil || image["tag"] != nil || image["digest"] != nil
 }
 
 // isGiven reports which flags the command line has, and that of the image unless an upgrade keeps one that is not the
 // program's own.
 func (o *installOptions) isGiven(h *install.Helm) install.Given {
-	keepsImage := h != nil && !o.resetValues && h.HasForeignImage()
+	keepsImage := o.setsImage() || !o.resetValues && h.HasForeignImage()
 	return func(flag string) bool { return o.Changed(flag) || flag == "image" && !keepsImage }
 }
 
@@ -233,10 +267,11 @@ func (o *installOptions) write(ctx context.Context, in *installed, values map[st
 	if err := in.cluster.CreateNamespace(ctx, in.Namespace); err != nil {
 		return err
 	}
-	if !o.wait {
-		return in.helm.Install(ctx, values, false, 0)
+	var limit time.Duration
+	if o.wait {
+		limit = o.timeout
 	}
-	err := in.helm.Install(ctx, values, false, o.timeout)
+	_, err := in.helm.Install(ctx, values, false, limit)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return cli.Failure(fmt.Errorf("%s is installed, but not ready after %s: %w", o.component.Noun, o.timeout, err),
 			"To see what is wrong: "+o.subcommand("status")+". "+o.component.NotReady)

@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
@@ -210,6 +212,28 @@ func (o *options) open(ctx context.Context, ofFleet bool) (*installed, error) {
 	return &installed{c, in, h}, err
 }
 
+// noKind are the hints for the groups of kinds that another program installs.
+var noKind = map[string]string{
+	"cert-manager.io": "Install cert-manager first, or leave out --certificates=cert-manager.",
+	install.PodMonitorKind.Group: "Install the CustomResourceDefinitions of the Prometheus operator first, or leave " +
+		"out podMonitor.enabled\nand prometheusRule.enabled.",
+}
+
+// missingKinds returns the kinds that the cluster does not have, in the form Issuer.cert-manager.io.
+func missingKinds(err error) []string {
+	all := []error{err}
+	if several, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		all = utilerrors.Flatten(several).Errors()
+	}
+	kinds := sets.New[string]()
+	for _, e := range all {
+		if missing, ok := errors.AsType[*meta.NoKindMatchError](e); ok {
+			kinds.Insert(missing.GroupKind.String())
+		}
+	}
+	return sets.List(kinds)
+}
+
 // AddHint implements Subcommand.
 func (o *options) AddHint(err error) error {
 	hint := ""
@@ -222,7 +246,11 @@ func (o *options) AddHint(err error) error {
 	case strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress"):
 		hint = "An earlier command did not finish. Wait for it, or remove what it wrote: " + o.subcommand("uninstall")
 	case meta.IsNoMatchError(err):
-		hint = o.component.NoKind
+		if missing := missingKinds(err); missing != nil {
+			err = fmt.Errorf("nothing was written: the cluster does not have %s", strings.Join(missing, ", "))
+			_, group, _ := strings.Cut(missing[0], ".")
+			hint = noKind[group]
+		}
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request"): // by an admission webhook
 		hint = o.rights
 	case unreachable(err):

@@ -39,7 +39,7 @@ func NewUninstall(env cli.Environment, component Component, short string) *cobra
 		"all of them.")}
 	c := NewCommand(o, &cobra.Command{Use: "uninstall", Short: short})
 	o.addFlags(c, namespaceUsage)
-	o.dryRun.AddTo(c, "dry-run",
+	o.dryRun.AddDryRun(c,
 		"Only print what would be deleted (client), or also let the server check it (server)")
 	if component.Outlives {
 		c.Flags().BoolVar(&o.ofFleet, DeployedByFleet, false, "Also remove what Fleet deployed: for objects that it "+

@@ -139,6 +139,12 @@ func (e *Enum) AddTo(c *cobra.Command, name, usage string) {
 	_ = c.RegisterFlagCompletionFunc(name, e.Complete) // the flag exists
 }
 
+// AddDryRun adds it as the flag --dry-run, which means client without a value, as in kubectl.
+func (e *Enum) AddDryRun(c *cobra.Command, usage string) {
+	e.AddTo(c, "dry-run", usage)
+	c.Flags().Lookup("dry-run").NoOptDefVal = "client"
+}
+
 // Complete completes the values in a shell.
 func (e *Enum) Complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return e.allowed, cobra.ShellCompDirectiveNoFileComp

@@ -319,7 +319,7 @@ func (o *options) complete(c *cobra.Command) {
 			"May be repeated")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "Apply the plan without asking")
 	fs.StringVar(&o.confirm, "confirm", "", "Apply the plan without asking, but only if it has this digest")
-	o.dryRun.AddTo(c, "dry-run",
+	o.dryRun.AddDryRun(c,
 		"Only show the plan (client), or send every write to the server without storing it (server)")
 	fs.StringVar(&o.receipt, "receipt", "",
 		"File for the previous values, which must not exist yet (default fleetdoctor-"+o.name()+"-TIME.jsonl)")

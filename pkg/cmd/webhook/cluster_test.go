@@ -217,7 +217,7 @@ func TestInstallOptions(t *testing.T) {
 	if n := len(f.mutating(t).Webhooks); n != 2 {
 		t.Errorf("a dry run left %d webhooks of 2", n)
 	}
-	kept := "Note: --exact: kept true\nNote: --release-namespaces: kept default shop\n"
+	kept := "Note: kept exact: true\nNote: kept releaseNamespaces: [\"default\",\"shop\"]\n"
 	if r := f.must(t, "install", "-n", "opt"); r.errOut != kept {
 		t.Errorf("without options (-want +got):\n%s", cmp.Diff(kept, r.errOut))
 	}
@@ -239,7 +239,7 @@ func TestInstallOptions(t *testing.T) {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
 	if r := f.call(t, "install", "-n", "opt", "--certificates=cert-manager"); r.status != 3 ||
-		!strings.Contains(r.errOut, "Install cert-manager first") {
+		!strings.Contains(r.errOut, "does not have Certificate.cert-manager.io, Issuer.cert-manager.io\nInstall cert-") {
 		t.Errorf("without cert-manager: status %d: %s", r.status, r.errOut)
 	}
 }

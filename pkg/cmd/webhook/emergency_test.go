@@ -96,7 +96,8 @@ func TestInstallAgain(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(s.Checks), "`webhook install` corrects") {
 		t.Errorf("status does not advise to install again: %+v", s.Checks)
 	}
-	notes := "Note: --exact: kept true\nNote: --guard-default: kept deny\nNote: --release-namespaces: kept shop\n"
+	notes := "Note: kept exact: true\nNote: kept guardDefault: \"deny\"\n" +
+		"Note: kept releaseNamespaces: [\"shop\"]\n"
 	if r := f.must(t, "install"); r.errOut != notes {
 		t.Errorf("without options, it printed: %s", r.errOut)
 	}

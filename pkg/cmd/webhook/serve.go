@@ -210,7 +210,6 @@ func (o *serveOptions) AddHint(err error) error {
 var component = chart.Component{
 	Chart: installation.Chart, Verb: "webhook", Noun: "the webhook",
 	NotReady:  "Meanwhile requests continue without the webhook.",
-	NoKind:    "Install cert-manager first, or leave out --certificates=cert-manager.",
 	Generated: "cert-manager made the Secret",
 	Otherwise: func(o *input.Flags) string {
 		return "In an emergency, this stops its calls until Fleet deploys it again:\n" + o.Commands().Kubectl +
