@@ -247,11 +247,12 @@ var layers = []layer{
 	{packages: []string{"webhook/admission"}, never: slices.Concat(requesting, printing),
 		pureFiles: []string{"decision.go", "facts.go", "guard_mode.go", "harm.go", "mutating.go", "request.go",
 			"response.go", "user.go", "validating.go", "warning.go"},
-		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired"}},
+		may: []string{"pkg/object", "pkg/fleet", "pkg/ownership", "pkg/desired", "pkg/journal"}},
+	{packages: []string{"webhook/seen"}, never: printing, may: []string{"pkg/object", "pkg/journal"}},
 	{packages: []string{"webhook/index"}, never: printing,
 		may: []string{"pkg/object", "pkg/release", "pkg/desired"}},
 	{packages: []string{"webhook/server"}, never: printing,
-		may: []string{"pkg/transport", "webhook/admission", "webhook/index"}},
+		may: []string{"pkg/transport", "pkg/journal", "webhook/admission", "webhook/index", "webhook/seen"}},
 	// Helm's actions import libraries of commands.
 	{packages: []string{"pkg/install"},
 		may: []string{"pkg/object", "pkg/fleet", "manifests"}},
@@ -267,7 +268,7 @@ var layers = []layer{
 			"pkg/cmd/chart", "pkg/cmd/input", "pkg/cmd/output", "pkg/cmd/cli", "pkg/cmd/query", "pkg/cmd/webhook",
 			"pkg/snapshot", "pkg/auditor/view", "pkg/auditor/metrics", "pkg/auditor/publish", "pkg/journal",
 			"pkg/install", "pkg/cmd/auditor", "webhook/admission", "webhook/index", "webhook/server",
-			"webhook/installation", "manifests"}},
+			"webhook/installation", "webhook/seen", "manifests"}},
 }
 
 // TestLayering compares the table with the imports that the go command lists.

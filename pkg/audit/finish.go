@@ -70,7 +70,7 @@ func (s *Standing) finish(ctx context.Context, hold func([]check.Finding) []chec
 	if !out.Whole {
 		out.Notes = append(out.Notes, out.Input().IgnoredSchedules()...)
 	}
-	lost := missing(out.Deployments, out.Findings)
+	lost := lostObjects(out.Deployments, out.Findings)
 	err = Each(ctx, out.clusters, func(ctx context.Context, i int) error {
 		return vanished(ctx, out.clusters[i].Reader.Source, lost[object.ClusterID(out.clusters[i].Name)])
 	})
@@ -137,8 +137,8 @@ func (a *Audit) ask(ctx context.Context, selected func(check.Finding) bool) erro
 	return nil
 }
 
-// missing returns the findings about missing objects by the cluster that is read.
-func missing(deployments []*evaluate.BundleDeployment, findings []check.Finding) map[object.ClusterID][]*check.Finding {
+// lostObjects returns the findings about missing and unowned objects by the cluster that is read.
+func lostObjects(deployments []*evaluate.BundleDeployment, findings []check.Finding) map[object.ClusterID][]*check.Finding {
 	type key struct{ bundleDeployment, cluster string }
 	clusters := map[key]object.ClusterID{}
 	for _, d := range deployments {
@@ -146,7 +146,7 @@ func missing(deployments []*evaluate.BundleDeployment, findings []check.Finding)
 	}
 	out := map[object.ClusterID][]*check.Finding{}
 	for i := range findings {
-		if f := &findings[i]; f.Code == codes.Missing {
+		if f := &findings[i]; f.Code == codes.Missing || f.Code == codes.Unowned {
 			id := clusters[key{f.BundleDeployment, f.Cluster}]
 			out[id] = append(out[id], f)
 		}
@@ -154,12 +154,16 @@ func missing(deployments []*evaluate.BundleDeployment, findings []check.Finding)
 	return out
 }
 
-// vanished adds to findings about missing objects of a cluster when they vanished, if an auditor there wrote that down.
-// It lists the ConfigMaps of the journal once, and only if there is such a finding. A journal that cannot be read is no
-// gap: without an auditor there is none, and no result depends on it.
+// vanished adds to findings about missing and unowned objects of a cluster when they vanished, if an auditor there
+// wrote that down, and who did it, if a webhook saw it. It lists the ConfigMaps of both once, and only if there is such a
+// finding. One that cannot be read is no gap: without an auditor or a webhook there is none, and no result depends on it.
 func vanished(ctx context.Context, src source.Source, about []*check.Finding) error {
 	if len(about) == 0 {
 		return nil
+	}
+	seen, err := journal.ReadSeen(ctx, src)
+	if err != nil {
+		return err
 	}
 	namespace, _, err := journal.Namespace(ctx, src)
 	if err != nil {
@@ -170,17 +174,28 @@ func vanished(ctx context.Context, src source.Source, about []*check.Finding) er
 		return err
 	}
 	for _, f := range about {
-		f.Evidence = append(slices.Clone(f.Evidence), deletions(book, f)...)
+		request := requestFor(seen, f)
+		f.Evidence = slices.Concat(f.Evidence, deletions(book, f, request))
+		if request != nil {
+			f.Evidence = append(f.Evidence, request.Sentence())
+		}
 	}
 	return nil
 }
 
-// deletions returns what a journal says of the newest deletion of an object, as a sentence.
-func deletions(book *journal.Book, f *check.Finding) []string {
+// deletions returns what a journal says of the newest deletion of a missing object, as a sentence; nothing if a request
+// deleted it later.
+func deletions(book *journal.Book, f *check.Finding, request *journal.Seen) []string {
+	if f.Code != codes.Missing {
+		return nil
+	}
 	for i := range book.Entries {
 		e := &book.Entries[i]
 		if e.Event != journal.Deleted || e.BundleDeployment != f.BundleDeployment || !e.Has(f.Object.Key()) {
 			continue
+		}
+		if request != nil && !request.Deleted(e) {
+			return nil
 		}
 		from, to := e.From.UTC().Format(time.RFC3339), e.To.UTC().Format(time.RFC3339)
 		when := "at " + to
@@ -191,6 +206,19 @@ func deletions(book *journal.Book, f *check.Finding) []string {
 			book.Namespace}
 	}
 	return nil
+}
+
+// requestFor returns the newest request that explains a finding; nil for none.
+func requestFor(seen []journal.Seen, f *check.Finding) *journal.Seen {
+	verb := journal.Update
+	if f.Code == codes.Missing {
+		verb = journal.Delete
+	}
+	i := slices.IndexFunc(seen, func(s journal.Seen) bool { return s.Verb == verb && s.Key() == f.Object.Key() })
+	if i < 0 {
+		return nil
+	}
+	return &seen[i]
 }
 
 // Audit returns the present result with its findings, as of now. hold selects the findings that are certain.

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/collect"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
@@ -71,10 +72,11 @@ const maxRenewals = 1000
 // renewed are the Secrets that Renew reads again.
 var renewed = []string{"type=" + release.SecretType, "type=" + values.BundleType, "type=" + values.DeploymentType}
 
-// Renews reports whether Renew reads again what a query selects: Fleet's objects, release records and values Secrets.
+// Renews reports whether Renew reads again what a query selects: Fleet's objects, release records and values Secrets, and
+// who did something.
 func (s *Standing) Renews(q source.Query) bool {
 	secrets := q.Kind.Kind == "Secret" && q.Kind.Group == "" && slices.Contains(renewed, q.FieldSelector)
-	return secrets || q.Kind.Group == v1alpha1.GroupVersion.Group
+	return secrets || q.Kind.Group == v1alpha1.GroupVersion.Group || journal.Selects(q)
 }
 
 // Renew reads these again, and evaluates the bundle deployments again of which they changed. It returns nil if more

@@ -193,9 +193,10 @@ var FlagGroups = []FlagGroup{
 		"policy", "receipt", "timeout", "undo", "wait", "yes"}},
 	{"Installation flags", []string{"api-servers", "certificates", "cluster-name", "dashboards", "events",
 		"guard-default", "image", "journal", "keep", "open-reports", "prometheus", "prometheus-labels", "read-rules",
+		"record",
 		"release-namespaces", "replicas", "reset-values", "set", "set-string", "values"}},
 	{"Server flags", []string{"bind-address", "cert-dir", "cert-secret", "configuration", "extra-names",
-		"health-probe-bind-address", "log-level", "metrics-bind-address", "port", "service", "shutdown-delay"}},
+		"health-probe-bind-address", "log-level", "metrics-bind-address", "port", "record-groups", "service", "shutdown-delay"}},
 	{"Flags", []string{"no-descriptions", "version"}},
 }
 

@@ -125,6 +125,11 @@ type Book struct {
 // an administrator writes. A user who may write ConfigMaps in another namespace can write what looks like a journal.
 // Without the binding, it is the usual one, and found is false.
 func Namespace(ctx context.Context, src source.Source) (namespace string, found bool, err error) {
+	return namespaceIn(ctx, src, binding)
+}
+
+// namespaceIn returns the namespace of the service account in a ClusterRoleBinding, and otherwise the usual one.
+func namespaceIn(ctx context.Context, src source.Source, binding string) (namespace string, found bool, err error) {
 	namespace = defaultNamespace
 	q := source.Query{Kind: rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 		FieldSelector: "metadata.name=" + binding}

@@ -26,7 +26,7 @@ import (
 func TestAuditorTells(t *testing.T) {
 	f := newFleet(t, shared)
 	f.namespace("auditor")
-	f.bindAuditor("auditor")
+	f.bindAccount("fleetdoctor-auditor", "auditor")
 	f.deploy("guestbook", theme)
 	client, err := kubernetes.NewForConfig(f.Config())
 	if err != nil {
@@ -102,13 +102,12 @@ func TestAuditorTells(t *testing.T) {
 	}
 }
 
-// bindAuditor creates the ClusterRoleBinding that shows the namespace of the auditor.
-func (f *fleetServer) bindAuditor(namespace string) {
+// bindAccount creates the ClusterRoleBinding by which an installation is found, until the test ends.
+func (f *fleetServer) bindAccount(name, namespace string) {
 	f.t.Helper()
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "fleetdoctor-auditor"},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "fleetdoctor-auditor"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "fleetdoctor-auditor",
-			Namespace: namespace}}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}}}
 	if err := f.Client().Create(f.t.Context(), binding); err != nil {
 		f.t.Fatal(err)
 	}

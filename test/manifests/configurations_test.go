@@ -86,7 +86,7 @@ func TestConfigurations(t *testing.T) {
 	exact.ReinvocationPolicy = stamp.ReinvocationPolicy
 	guard := expectedWebhook("guard.fleetdoctor.io", "/guard", []admissionv1.OperationType{admissionv1.Update,
 		admissionv1.Delete},
-		admissionv1.SideEffectClassNone, admissionv1.AllScopes, notIn("fleetdoctor.io/guard", "off"))
+		admissionv1.SideEffectClassNoneOnDryRun, admissionv1.AllScopes, notIn("fleetdoctor.io/guard", "off"))
 
 	withoutExact := []admissionv1.MutatingWebhook{stamp, guard}
 	withExact := []admissionv1.MutatingWebhook{stamp, exact, guard}

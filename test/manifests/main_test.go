@@ -40,6 +40,7 @@ var variants = map[string]installation.Values{
 	"addresses": {Common: install.Common{
 		APIServers: []string{"192.0.2.10", "192.0.2.11/32", "10.96.0.1", "2001:db8::1"}}},
 	"all": {Exact: true, Certificates: installation.CertManager, GuardDefault: admission.GuardDeny,
+		Record:            admission.RecordDeletions,
 		ReleaseNamespaces: []string{"guestbook", "shop"},
 		Common:            install.Common{APIServers: []string{"192.0.2.10"}}},
 }

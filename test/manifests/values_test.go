@@ -142,13 +142,19 @@ dashboards: configmap`,
 			"ConfigMap {.metadata.labels.grafana_dashboard}": "1",
 			"notes": "image is one string,prometheus is replaced,prometheusLabels is replaced,dashboards is replaced",
 		}},
+	{name: "nothing written down", only: directory, values: "record: 'off'", want: map[string]string{
+		"ConfigMap": "", "Role": "NAME-certificates", "RoleBinding": "NAME-certificates",
+		pod + "containers[0].args[3:]}": "--guard-default=warn --record=off"}},
+	{name: "groups", only: directory, values: "{record: deletions, recordGroups: true}", want: map[string]string{
+		"ConfigMap": "NAME-seen", "Role": "NAME-certificates NAME-seen",
+		pod + "containers[0].args[4:]}": "--record=deletions --record-groups"}},
 	{name: "reused", values: "reused", want: map[string]string{
 		pod + "containers[0].image}":            "fleetdoctor/kubectl-fleetdoctor:dev",
 		pod + "containers[0].resources.limits}": `LIMITS`,
 		pod + "serviceAccountName}":             "NAME",
 		pod + "nodeSelector}":                   `{"kubernetes.io/os":"linux"}`,
 		"PodDisruptionBudget {.metadata.name}":  "NAME", "NetworkPolicy {.metadata.name}": "NAME",
-		"ServiceAccount {.metadata.name}": "NAME", "ConfigMap": "", "PodMonitor": "", "notes": "",
+		"ServiceAccount {.metadata.name}": "NAME", "PodMonitor": "", "notes": "",
 	}},
 }
 

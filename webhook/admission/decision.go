@@ -15,8 +15,10 @@ type Decision struct {
 	overUnknown bool
 	// lost is true if the stored object already lacks a value of set, so that the rate limit counts the stamp. Only
 	// then can two programs undo each other's writes forever.
-	lost     bool
-	denial   *DenialError
+	lost   bool
+	denial *DenialError
+	// harm is what the request does to an object of a release, in every mode of the guard; nil for none.
+	harm     *HarmError
 	warnings []Warning
 	// recheck is true if a record that is not known yet may change the decision.
 	recheck bool

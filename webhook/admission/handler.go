@@ -74,11 +74,22 @@ func (h handler) decision(ctx context.Context, review *admission.Request) (req R
 	if d.lost {
 		d = h.limit(d, review, req)
 	}
+	h.writeDown(d, review, req)
 	if d.action == Denied {
 		h.Log.Info("a request was denied", "object", req.Key.String(), "user", req.User,
 			"operation", string(review.Operation), "bundle", d.release.Bundle, "reason", string(d.reason))
 	}
 	return req, d
+}
+
+// writeDown writes down a request that passes and harms an object of a release.
+func (h handler) writeDown(d Decision, review *admission.Request, req Request) {
+	if d.harm == nil || h.Seen == nil {
+		return
+	}
+	if d.action != Denied && !ptr.Deref(review.DryRun, false) {
+		h.Seen(seen(review, req, d.harm, time.Now()), req.reference(review.Kind.Version))
+	}
 }
 
 // decideOnce decides about a request with what is known now. Most objects are not desired: of these it decodes nothing.

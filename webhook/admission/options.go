@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/desired"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 )
 
@@ -50,8 +51,20 @@ type Options struct {
 	RateLimiter  *RateLimiter
 	Events       Events
 	Observe      func(Outcome)
-	Log          logr.Logger
+	// Seen is called for a request that passes and harms an object of a release; nil for none. It must not block.
+	Seen func(journal.Seen, corev1.ObjectReference)
+	Log  logr.Logger
 }
+
+// RecordMode selects the requests that are written down.
+type RecordMode string
+
+// The modes. RecordChanges also includes deletions.
+const (
+	RecordOff       RecordMode = "off"
+	RecordDeletions RecordMode = "deletions"
+	RecordChanges   RecordMode = "changes"
+)
 
 // Outcome describes an answered request. Its texts have few values, so that they can be labels of metrics.
 type Outcome struct {

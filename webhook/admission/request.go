@@ -3,6 +3,8 @@
 package admission
 
 import (
+	"time"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/ownership"
 )
@@ -75,6 +78,18 @@ func fieldManager(review *admission.Request) string {
 		return ""
 	}
 	return options.FieldManager
+}
+
+// seen describes a request that harms an object of a release. An admission request does not have the user agent.
+func seen(review *admission.Request, r Request, harm *HarmError, now time.Time) journal.Seen {
+	gv := schema.GroupVersion{Group: r.Key.Group, Version: review.Kind.Version}
+	out := journal.Seen{Time: now.UTC().Truncate(time.Millisecond), Verb: journal.Delete, User: r.User,
+		Groups: review.UserInfo.Groups, Manager: r.Manager, UID: r.Old.Metadata.UID,
+		Ref: object.Ref{APIVersion: gv.String(), Kind: r.Key.Kind, Namespace: r.Key.Namespace, Name: r.Key.Name}}
+	for _, c := range harm.Lost {
+		out.Verb, out.Lost = journal.Update, append(out.Lost, c.Field()+" "+c.Name)
+	}
+	return out
 }
 
 // reference returns the object for an Event, with the uid of the stored object.

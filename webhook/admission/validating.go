@@ -26,6 +26,7 @@ func decideValidation(req Request, f Facts) Decision {
 	if v.harm == nil {
 		return d
 	}
+	d.harm = v.harm
 	labels := f.NamespaceLabels
 	if req.Key.Namespace == "" {
 		labels = req.Old.Metadata.Labels // as stored: a request cannot switch off the guard for itself

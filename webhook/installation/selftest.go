@@ -335,10 +335,11 @@ var Chart = install.Chart{
 		install.ClusterRoleBindingKind, install.ClusterRoleKind,
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "cert-manager.io", Version: "v1", Kind: "Issuer"},
-		install.SecretKind,
+		install.SecretKind, corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 	},
-	Names: []string{Name, Name + "-records", Name + "-certificates", SecretName, Name + "-ca", Name + "-selfsigned"},
+	Names: []string{Name, Name + "-records", Name + "-certificates", SecretName, Name + "-ca", Name + "-selfsigned",
+		Name + "-seen"},
 }
 
 // Certificates is the component that makes the webhook's certificate.
@@ -357,6 +358,8 @@ type Values struct {
 	// Exact adds the webhook that also stamps objects without ownership metadata, in namespaces with a label for it.
 	Exact        bool                `json:"exact,omitempty"`
 	GuardDefault admission.GuardMode `json:"guardDefault,omitempty"`
+	// Record selects the requests that are written down.
+	Record admission.RecordMode `json:"record,omitempty"`
 	// ReleaseNamespaces are the only namespaces whose Secrets the webhook may read; none means all.
 	ReleaseNamespaces []string `json:"releaseNamespaces,omitempty"`
 }

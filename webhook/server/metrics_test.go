@@ -91,6 +91,9 @@ fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="2"} 1
 fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="+Inf"} 2
 fleetdoctor_webhook_request_duration_seconds_sum{handler="stamp"} 3.00006
 fleetdoctor_webhook_request_duration_seconds_count{handler="stamp"} 2
+# HELP fleetdoctor_webhook_requests_not_recorded_total Requests that were not written down, because too many were waiting.
+# TYPE fleetdoctor_webhook_requests_not_recorded_total counter
+fleetdoctor_webhook_requests_not_recorded_total 0
 # HELP fleetdoctor_webhook_requests_total Admission requests, by handler, decision and reason.
 # TYPE fleetdoctor_webhook_requests_total counter
 fleetdoctor_webhook_requests_total{decision="passed",handler="stamp",reason="NotWanted"} 1
@@ -138,7 +141,8 @@ func TestUnknown(t *testing.T) {
 			got = append(got, strings.TrimPrefix(f.GetName(), "fleetdoctor_webhook_"))
 		}
 		want := []string{"brakes_total", "cache_damaged_records", "cache_objects", "cache_releases",
-			"cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total"}
+			"cache_waiting_records", "certificate_reload_failures_total", "connections_closed_total",
+			"requests_not_recorded_total"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}

@@ -20,9 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/transport"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/admission"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/index"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/webhook/seen"
 )
 
 // The paths of the handlers, which the webhook configurations name.
@@ -131,11 +133,17 @@ func newComponents(m manager.Manager, o Options, source certificateSource) (comp
 		Observe:      collector.Observe,
 		Log:          o.Log.WithName("admission"),
 	}
+	run := []manager.Runnable{releases, namespaces}
+	if o.Record != admission.RecordOff {
+		recorder := seen.New(client.ConfigMaps(o.Namespace), seenEvent(m.GetEventRecorder(Name)), collector.unseen.Inc,
+			o.Log.WithName("seen"))
+		options.Seen, run = o.seen(recorder), append(run, recorder)
+	}
 	return components{
 		handlers: map[string]ctrladmission.Handler{StampPath: admission.Mutating(options),
 			StampExactPath: admission.MutatingExact(options), GuardPath: admission.Validating(options)},
 		metrics: collector,
-		run:     []manager.Runnable{releases, namespaces},
+		run:     run,
 		synced:  map[string]func() bool{"records": releases.Synced, "namespaces": namespaces.Synced},
 	}, nil
 }
@@ -151,6 +159,30 @@ type eventRecorder struct {
 func (r eventRecorder) RateLimited(about corev1.ObjectReference, message string) {
 	r.limited.Inc()
 	r.to.Eventf(&about, nil, corev1.EventTypeWarning, "StampingPaused", "Stamp", "%s", message)
+}
+
+// seen returns what writes a request down, as the options say.
+func (o Options) seen(to *seen.Recorder) func(journal.Seen, corev1.ObjectReference) {
+	return func(s journal.Seen, about corev1.ObjectReference) {
+		if o.Record == admission.RecordDeletions && s.Verb != journal.Delete {
+			return
+		}
+		if !o.RecordGroups {
+			s.Groups = nil
+		}
+		to.Add(s, about)
+	}
+}
+
+// seenEvent records an Event about the object of a request.
+func seenEvent(to events.EventRecorder) func(corev1.ObjectReference, journal.Seen) {
+	return func(about corev1.ObjectReference, s journal.Seen) {
+		reason, action := "DeletedByUser", "Delete"
+		if s.Verb == journal.Update {
+			reason, action = "OwnershipChangedByUser", "Update"
+		}
+		to.Eventf(&about, nil, corev1.EventTypeNormal, reason, action, "%s", s.Sentence())
+	}
 }
 
 // Name is the name of the webhook in the user agent and in Events.
@@ -169,6 +201,10 @@ type Options struct {
 	Metrics, Probes string
 	Certificates    Certificates
 	GuardDefault    admission.GuardMode
+	// Record selects the requests that are written down, in Namespace; with the groups of their users if RecordGroups
+	// is set.
+	Record       admission.RecordMode
+	RecordGroups bool
 	// ReleaseNamespaces are the namespaces from which release records are read; empty means all.
 	ReleaseNamespaces []string
 	// ShutdownDelay is the time during which /readyz fails and requests are still answered.
@@ -213,10 +249,11 @@ type MetricSources struct {
 
 // Collector collects the metrics of the webhook. No label is the name of an object, a namespace or a user.
 type Collector struct {
-	sources         MetricSources
-	requests        *prometheus.CounterVec
-	latency         *prometheus.HistogramVec
-	limited, closed prometheus.Counter
+	sources  MetricSources
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	// unseen counts the requests that were not written down.
+	limited, closed, unseen prometheus.Counter
 }
 
 // latencyBuckets are in seconds: from 50 µs, which is slow for a decision from memory, to 2 s, the timeout of the API
@@ -234,6 +271,8 @@ func NewCollector(s MetricSources) *Collector {
 			Help: "Time to answer an admission request.", Buckets: latencyBuckets}, []string{"handler"}),
 		limited: newCounter("brakes_total", "Objects that exceeded the rate limit of stamps, "+
 			"because another program removes their ownership metadata each time."),
+		unseen: newCounter("requests_not_recorded_total",
+			"Requests that were not written down, because too many were waiting."),
 		closed: newCounter("connections_closed_total",
 			"Connections that were closed or refused, because too many were open."),
 	}
@@ -254,7 +293,7 @@ func (m *Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector. It omits unknown values: they are not zero.
 func (m *Collector) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.closed} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.limited, m.closed, m.unseen} {
 		c.Collect(ch)
 	}
 	send := func(kind prometheus.ValueType, name, help string, v float64) {

@@ -87,3 +87,8 @@ roleRef:
   name: fleetdoctor-webhook-records
 subjects: {{- include "common.subjects" . | nindent 0 }}
 {{- end }}
+
+{{/* The mode of record: changes for the values of a chart without it. */}}
+{{- define "webhook.record" -}}
+{{- .Values.record | default "changes" }}
+{{- end }}

@@ -76,6 +76,11 @@ func (o *historyOptions) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		seen, err := journal.ReadSeen(ctx, in.Source)
+		if err != nil {
+			return err
+		}
+		book.Attribute(seen)
 		_, read := book.Coverage.Of(namespace)
 		if empty := len(book.Entries)+book.Damaged == 0; read && empty && !installed {
 			return cli.Failure(errors.New("no auditor is installed, and namespace "+namespace+" has no journal"),

@@ -36,6 +36,7 @@ type serveOptions struct {
 	flags        *input.Flags
 	certificates *cli.Enum
 	guardDefault *cli.Enum
+	record       *cli.Enum
 	serving      *chart.ServeFlags
 	server.Options
 }
@@ -45,6 +46,7 @@ func newServe(env cli.Environment) *cobra.Command {
 		flags:        input.New(env),
 		certificates: cli.NewEnum(string(installation.SelfSigned), string(installation.SelfSigned), fromFiles),
 		guardDefault: newGuardDefault(),
+		record:       newRecord(),
 		serving:      chart.NewServe(),
 	}
 	o.flags.Config.Timeout = nil // a watch has none
@@ -54,6 +56,8 @@ func newServe(env cli.Environment) *cobra.Command {
 	f.Lookup("namespace").Usage = "Namespace of the webhook's own Secret and Service (default that of the pod)"
 	o.certificates.AddTo(c, "certificates", "Source of the serving certificate")
 	o.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
+	o.record.AddTo(c, "record", recordUsage)
+	f.BoolVar(&o.RecordGroups, "record-groups", false, "Also write down the groups of the users")
 	f.StringVar(&o.Certificates.Dir, "cert-dir", "",
 		"Directory of "+server.CertName+" and "+server.KeyName+" for --certificates=files; otherwise a directory to "+
 			"write the public certificate to (default one in the system's temporary directory)")
@@ -79,6 +83,7 @@ func newServe(env cli.Environment) *cobra.Command {
 func (o *serveOptions) Complete([]string) error {
 	o.Certificates.Files = o.certificates.String() == fromFiles
 	o.GuardDefault = admission.GuardMode(o.guardDefault.String())
+	o.Record = admission.RecordMode(o.record.String())
 	o.Metrics, o.Probes = o.serving.Metrics, o.serving.Probes
 	return nil
 }
@@ -253,19 +258,28 @@ func newStatus(env cli.Environment) *cobra.Command {
 // values are the flags for the values of the chart. They implement chart.Values.
 type values struct {
 	installation.Values
-	certificates, guardDefault *cli.Enum
+	certificates, guardDefault, record *cli.Enum
 }
 
 func newValues() *values {
 	const selfSigned = string(installation.SelfSigned)
 	return &values{certificates: cli.NewEnum(selfSigned, selfSigned, string(installation.CertManager)),
-		guardDefault: newGuardDefault()}
+		guardDefault: newGuardDefault(), record: newRecord()}
 }
 
 func newGuardDefault() *cli.Enum {
 	off, warn, deny := string(admission.GuardOff), string(admission.GuardWarn), string(admission.GuardDeny)
 	return cli.NewEnum(warn, off, warn, deny)
 }
+
+func newRecord() *cli.Enum {
+	off, deletions, changes := string(admission.RecordOff), string(admission.RecordDeletions),
+		string(admission.RecordChanges)
+	return cli.NewEnum(changes, off, deletions, changes)
+}
+
+const recordUsage = "Write down who deletes objects of Fleet's releases (deletions), and who also takes their ownership " +
+	"metadata (changes)"
 
 const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel
 
@@ -274,6 +288,7 @@ func (v *values) AddFlags(c *cobra.Command, common *install.Common) {
 	v.certificates.AddTo(c, "certificates",
 		"Source of the webhook's certificate: the webhook itself, or cert-manager, which must be installed")
 	v.guardDefault.AddTo(c, "guard-default", guardDefaultUsage)
+	v.record.AddTo(c, "record", recordUsage)
 	f := c.Flags()
 	f.BoolVar(&v.Exact, "exact", false,
 		"Also add ownership metadata to objects that have none, in namespaces labeled fleetdoctor.io/adopt=exact")
@@ -298,5 +313,6 @@ func (v *values) Parse(common install.Common, isGiven install.Given) (any, error
 	v.ReleaseNamespaces = slices.Compact(v.ReleaseNamespaces)
 	v.Common, v.Certificates = common, installation.Certificates(v.certificates.String())
 	v.GuardDefault = admission.GuardMode(v.guardDefault.String())
+	v.Record = admission.RecordMode(v.record.String())
 	return &v.Values, nil
 }
