@@ -17,6 +17,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -124,6 +125,19 @@ func (c Chart) load() (*chart.Chart, error) {
 		return nil, fmt.Errorf("reading the chart: %w", err)
 	}
 	return loader.LoadFiles(files)
+}
+
+// Check returns an error that names the values that the schema of the chart refuses.
+func (c Chart) Check(values map[string]any) error {
+	loaded, err := c.load()
+	if err != nil {
+		return err
+	}
+	all, err := util.CoalesceValues(loaded, values)
+	if err != nil {
+		return fmt.Errorf("merging the values: %w", err)
+	}
+	return util.ValidateAgainstSchema(loaded, all)
 }
 
 // Render returns the objects of an installation in the order in which they are applied: the Namespace, and those of the

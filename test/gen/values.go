@@ -17,20 +17,6 @@ import (
 type property struct {
 	Description string
 	Properties  map[string]*property
-	OneOf       []*property // the first one is the present form, others are deprecated
-}
-
-// child returns a value of a table; nil if the schema does not have it.
-func (p *property) child(name string) *property {
-	if p.OneOf != nil {
-		return p.OneOf[0].child(name)
-	}
-	return p.Properties[name]
-}
-
-// isTable reports whether the schema names the values of a table.
-func (p *property) isTable() bool {
-	return p.Properties != nil || p.OneOf != nil && p.OneOf[0].isTable()
 }
 
 // The table of values is between these lines.
@@ -78,11 +64,11 @@ func chartReadme(chart string) func() ([]byte, error) {
 func valueRows(to *bytes.Buffer, prefix string, values *yaml.Node, schema *property) error {
 	for i := 0; i < len(values.Content); i += 2 {
 		key, value := prefix+values.Content[i].Value, values.Content[i+1]
-		p := schema.child(values.Content[i].Value)
+		p := schema.Properties[values.Content[i].Value]
 		switch {
 		case p == nil:
 			return fmt.Errorf("the schema does not have %s", key)
-		case p.isTable():
+		case p.Properties != nil:
 			if err := valueRows(to, key+".", value, p); err != nil {
 				return err
 			}

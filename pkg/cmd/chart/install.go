@@ -243,7 +243,13 @@ func (o *installOptions) nextValues(h *install.Helm) (values map[string]any, kep
 	if o.resetValues {
 		h = &install.Helm{Chart: o.component.Chart}
 	}
-	return h.Values(flags, o.set)
+	if values, kept, err = h.Values(flags, o.set); err != nil {
+		return nil, nil, err
+	}
+	if err := o.component.Check(values); err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	return values, kept, nil
 }
 
 // setsImage reports whether the image is named by a value, and not only how it is pulled.

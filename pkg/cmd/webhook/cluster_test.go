@@ -206,7 +206,7 @@ func TestInstallOptions(t *testing.T) {
 	}
 	f.absent(t, &rbacv1.ClusterRoleBinding{}, "", "fleetdoctor-webhook-records")
 	want := []string{"default/fleetdoctor-webhook-records", "opt/fleetdoctor-webhook-certificates",
-		"shop/fleetdoctor-webhook-records"}
+		"opt/fleetdoctor-webhook-seen", "shop/fleetdoctor-webhook-records"}
 	if diff := cmp.Diff(want, bindings()); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
@@ -235,7 +235,7 @@ func TestInstallOptions(t *testing.T) {
 		t.Errorf("webhooks without --exact: %v", m.Webhooks)
 	}
 	f.get(t, &rbacv1.ClusterRoleBinding{}, "", "fleetdoctor-webhook-records")
-	if diff := cmp.Diff(want[1:2], bindings()); diff != "" {
+	if diff := cmp.Diff(want[1:3], bindings()); diff != "" {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
 	if r := f.call(t, "install", "-n", "opt", "--certificates=cert-manager"); r.status != 3 ||
