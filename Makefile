@@ -36,7 +36,7 @@ CLUSTERS_N ?= 50
 FUZZTIME   ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo man test test-short test-e2e test-race test-alerts bench bench-adopt bench-auditor bench-clusters bench-fleet bench-repair bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
+.PHONY: help build demo man test test-short test-e2e test-race test-alerts test-node bench bench-adopt bench-auditor bench-clusters bench-fleet bench-repair bench-webhook fuzz generate format format-check lint lint-workflows vuln verify release release-check release-version clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,11 @@ test-alerts: ## Test the alerts and dashboards with promtool, Prometheus and Ale
 	$(GO) tool -modfile=test/prometheus/go.mod promtool check rules manifests/auditor/alerts.yaml
 	$(GO) tool -modfile=test/prometheus/go.mod promtool test rules test/alerts/rules.test.yaml
 	$(GO) test -C test/prometheus -count=1 .
+
+# Needs root on Linux, and of Debian: containerd crun containernetworking-plugins iptables conntrack. Without them, it names what is missing and ends with 2.
+# The first run builds kubelet, kube-proxy and helm, which takes minutes.
+test-node: ## Run both charts on a real node: helm, kubelet, containerd and the image of a release
+	$(GO) build -o bin/test-node ./test/node && bin/test-node
 
 # govulncheck exits with 3 if it found a vulnerability and with 1 if it could not run. Only status 1 may be ignored.
 vuln: ## Look for known vulnerabilities; passes if the database cannot be reached
