@@ -138,7 +138,8 @@ func (a *Audit) ask(ctx context.Context, selected func(check.Finding) bool) erro
 }
 
 // lostObjects returns the findings about missing and unowned objects by the cluster that is read.
-func lostObjects(deployments []*evaluate.BundleDeployment, findings []check.Finding) map[object.ClusterID][]*check.Finding {
+func lostObjects(deployments []*evaluate.BundleDeployment,
+	findings []check.Finding) map[object.ClusterID][]*check.Finding {
 	type key struct{ bundleDeployment, cluster string }
 	clusters := map[key]object.ClusterID{}
 	for _, d := range deployments {
@@ -155,8 +156,9 @@ func lostObjects(deployments []*evaluate.BundleDeployment, findings []check.Find
 }
 
 // vanished adds to findings about missing and unowned objects of a cluster when they vanished, if an auditor there
-// wrote that down, and who did it, if a webhook saw it. It lists the ConfigMaps of both once, and only if there is such a
-// finding. One that cannot be read is no gap: without an auditor or a webhook there is none, and no result depends on it.
+// wrote that down, and who did it, if a webhook saw it. It lists the ConfigMaps of both once, and only if there is such
+// a finding. One that cannot be read is no gap: without an auditor or a webhook there is none, and no result depends on
+// it.
 func vanished(ctx context.Context, src source.Source, about []*check.Finding) error {
 	if len(about) == 0 {
 		return nil

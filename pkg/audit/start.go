@@ -72,8 +72,8 @@ const maxRenewals = 1000
 // renewed are the Secrets that Renew reads again.
 var renewed = []string{"type=" + release.SecretType, "type=" + values.BundleType, "type=" + values.DeploymentType}
 
-// Renews reports whether Renew reads again what a query selects: Fleet's objects, release records and values Secrets, and
-// who did something.
+// Renews reports whether Renew reads again what a query selects: Fleet's objects, release records and values Secrets,
+// and who did something.
 func (s *Standing) Renews(q source.Query) bool {
 	secrets := q.Kind.Kind == "Secret" && q.Kind.Group == "" && slices.Contains(renewed, q.FieldSelector)
 	return secrets || q.Kind.Group == v1alpha1.GroupVersion.Group || journal.Selects(q)

@@ -196,7 +196,8 @@ var FlagGroups = []FlagGroup{
 		"record",
 		"release-namespaces", "replicas", "reset-values", "set", "set-string", "values"}},
 	{"Server flags", []string{"bind-address", "cert-dir", "cert-secret", "configuration", "extra-names",
-		"health-probe-bind-address", "log-level", "metrics-bind-address", "port", "record-groups", "service", "shutdown-delay"}},
+		"health-probe-bind-address", "log-level", "metrics-bind-address", "port", "record-groups", "service",
+		"shutdown-delay"}},
 	{"Flags", []string{"no-descriptions", "version"}},
 }
 

@@ -62,6 +62,7 @@ func TestNames(t *testing.T) {
 		{"why bundle", 2, "", "a name is required: bundle/NAME"},
 		{"adopt bundle", 2, "", "a name is required: bundle/NAME"},
 		{"adopt frontend", 2, "", "it must be KIND/NAME"},
+		{"adopt --dry-run server", 2, "", "for a dry run, state --dry-run=server"},
 		// with other flags
 		{"audit theme --status-only", 2, "", "--status-only and objects are mutually exclusive"},
 		{"audit theme -f ../../test", 2, "", "-f and objects are mutually exclusive"},

@@ -254,7 +254,7 @@ func (h *Helm) HasForeignImage() bool {
 	}
 	var image string
 	switch v := h.Last.Config["image"].(type) {
-	case string: // of charts before 0.3
+	case string: // of the former chart
 		image = ParseImage(v).Repository
 	case map[string]any:
 		image, _ = v["repository"].(string)
@@ -262,9 +262,9 @@ func (h *Helm) HasForeignImage() bool {
 	return image != "" && image != repository
 }
 
-// Install installs the chart with its values, or upgrades the release to it. It returns the warnings of the chart. A dry
-// run has Helm check the change with the server, and writes nothing. A time limit above 0 waits until the objects are
-// ready.
+// Install installs the chart with its values, or upgrades the release to it. It returns the warnings of the chart. A
+// dry run has Helm check the change with the server, and writes nothing. A time limit above 0 waits until the objects
+// are ready.
 func (h *Helm) Install(ctx context.Context, values map[string]any, dryRun bool, limit time.Duration) (warnings []string,
 	err error) {
 	c, err := h.Chart.load()
@@ -416,8 +416,8 @@ func yamlOf(name string, value any) string {
 	return string(out)
 }
 
-// GivenValues returns the values of v, a pointer to a struct, whose flag is given. A zero value is not in it: it is that
-// of the chart.
+// GivenValues returns the values of v, a pointer to a struct, whose flag is given. A zero value is not in it: it is
+// that of the chart.
 func GivenValues(v any, isGiven Given) (map[string]any, error) {
 	values, err := encode(v)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
-// webhookCluster is a source with a webhook, whose ClusterRoleBinding names a namespace, and with ConfigMaps by namespace.
+// webhookCluster is a source with a webhook, whose ClusterRoleBinding names a namespace, and with ConfigMaps by
+// namespace.
 type webhookCluster struct {
 	source.Source
 	binding    string
@@ -85,8 +86,8 @@ func TestAttribute(t *testing.T) {
 	for _, e := range b.Entries {
 		got = append(got, e.By)
 	}
-	want := []string{"alice, seen by the webhook", "alice (2 of 3 objects), bob (1 of 3 objects), seen by the webhook", "",
-		"", "", "somebody"}
+	want := []string{"alice, seen by the webhook",
+		"alice (2 of 3 objects), bob (1 of 3 objects), seen by the webhook", "", "", "", "somebody"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("by (-want +got):\n%s", diff)
 	}

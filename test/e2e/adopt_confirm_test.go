@@ -39,13 +39,13 @@ func TestNothingWrittenWithoutConfirmation(t *testing.T) {
 	expectAdoption(t, plan, 1, adopts)
 	expectContains(t, "stderr", plan.stderr, "not applied", "--yes", "--confirm="+plan.document.Digest)
 
-	client := b.adopt("--dry-run", "client", "--yes")
+	client := b.adopt("--dry-run=client", "--yes")
 	expectAdoption(t, client, 0, adopts)
 	if client.document.DryRun != "client" || client.document.Kind != report.KindAdoptionPlan {
 		t.Errorf("the client-side dry run printed %s, dryRun %q", client.document.Kind, client.document.DryRun)
 	}
-	for _, args := range [][]string{{"--dry-run", "server"}, {"--dry-run", "server", "--yes"},
-		{"--dry-run", "server", "--confirm", plan.document.Digest}} {
+	for _, args := range [][]string{{"--dry-run=server"}, {"--dry-run=server", "--yes"},
+		{"--dry-run=server", "--confirm", plan.document.Digest}} {
 		server := b.adopt(args...)
 		expectAdoption(t, server, 0, map[string]string{settings: "Adopt NoMark Done", textsKey: "Adopt NoMark Done",
 			frontendKey: "Adopt NoMark Done"})
@@ -59,7 +59,7 @@ func TestNothingWrittenWithoutConfirmation(t *testing.T) {
 	expectAdoption(t, wrong, 1, adopts)
 	expectContains(t, "stderr", wrong.stderr, "not applied", strings.Repeat("0", 64), plan.document.Digest)
 	for _, args := range [][]string{{"--yes", "--confirm", plan.document.Digest}, {"--policy", "all"},
-		{"--dry-run", "maybe"}, {"--undo", "x", "bundle/guestbook"},
+		{"--dry-run=maybe"}, {"--undo", "x", "bundle/guestbook"},
 		{"--undo", "x", "--policy", "unmarked"}} {
 		if r := b.adopt(args...); r.status != 2 || r.stdout != "" {
 			t.Errorf("%s: status %d, want 2: %s", args, r.status, r.stdout)
@@ -189,11 +189,11 @@ func TestAdoptionFormats(t *testing.T) {
 			args   []string
 		}{
 			{report.KindAdoptionPlan, 1, false, nil},
-			{report.KindAdoptionPlan, 0, false, []string{"--dry-run", "client"}},
-			{report.KindAdoptionResult, 0, false, []string{"--dry-run", "server"}},
+			{report.KindAdoptionPlan, 0, false, []string{"--dry-run=client"}},
+			{report.KindAdoptionResult, 0, false, []string{"--dry-run=server"}},
 			{report.KindAdoptionResult, 0, false, []string{"--yes", "--receipt", receipt}},
 			{report.KindAdoptionPlan, 1, true, []string{"--undo", receipt}},
-			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--dry-run", "server"}},
+			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--dry-run=server"}},
 			{report.KindAdoptionResult, 0, true, []string{"--undo", receipt, "--yes"}},
 		} {
 			r := run(t.Context(), t, append([]string{"adopt", "--kubeconfig", b.kubeconfig, "-o", format},

@@ -55,7 +55,7 @@ func TestWriteForbidden(t *testing.T) {
 	f.expectRestored(before...)
 
 	reader := f.user("only-reader", rule("*", "*", "get", "list"))
-	plan := f.adopt("--dry-run", "server", "--kubeconfig", reader)
+	plan := f.adopt("--dry-run=server", "--kubeconfig", reader)
 	if plan.status != 3 || plan.document.Summary.Failed != 4 || plan.document.DryRun != "server" {
 		t.Errorf("a dry run as reader: status %d, %+v: %s", plan.status, plan.document.Summary, plan.stderr)
 	}
@@ -155,7 +155,7 @@ func TestDeniedByAdmissionPolicy(t *testing.T) {
 
 	want := map[string]string{settings: "Adopt NoMark Failed", textsKey: "Adopt NoMark Done",
 		frontendKey: "Adopt NoMark Done"}
-	dry := f.adopt("--dry-run", "server")
+	dry := f.adopt("--dry-run=server")
 	expectAdoption(t, dry, 3, want)
 	expectContains(t, "the message of the dry run", dry.object(t, settings).Message, "the platform team keeps settings")
 	f.expectUnchanged(before...)
@@ -234,8 +234,8 @@ func TestNoSecretIsShown(t *testing.T) {
 
 	var shown strings.Builder
 	for _, args := range [][]string{{"table"}, {"wide", "--diff"}, {"json"}, {"yaml", "--diff"}, {"name"},
-		{"wide", "--dry-run", "server"},
-		{"json", "--dry-run", "server"}} {
+		{"wide", "--dry-run=server"},
+		{"json", "--dry-run=server"}} {
 		r := run(t.Context(), t, append([]string{"adopt", "--kubeconfig", f.kubeconfig, "-o"}, args...)...)
 		shown.WriteString(r.stdout + r.stderr)
 	}

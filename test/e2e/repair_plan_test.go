@@ -56,7 +56,7 @@ func TestRepairIsReviewed(t *testing.T) {
 	expectContains(t, "stderr", plan.stderr, "not applied", "--confirm="+plan.document.Digest)
 	nothing("a plan")
 
-	client := b.repair(append(allowed, "--dry-run", "client", "--yes")...)
+	client := b.repair(append(allowed, "--dry-run=client", "--yes")...)
 	expectSteps(t, client, 0, want)
 	nothing("a dry run of the client")
 
@@ -64,7 +64,7 @@ func TestRepairIsReviewed(t *testing.T) {
 	for key, step := range want {
 		done[key] = step + " Done"
 	}
-	server := b.repair(append(allowed, "--dry-run", "server")...)
+	server := b.repair(append(allowed, "--dry-run=server")...)
 	expectSteps(t, server, 0, done)
 	nothing("a dry run of the server")
 

@@ -85,7 +85,8 @@ func TestVariants(t *testing.T) {
 		"scoped": {without: everywhere, with: inNamespace,
 			args: serve("--guard-default=warn", "--record=changes", "--release-namespaces=guestbook,shop")},
 		"all": {without: slices.Concat(byCertController, everywhere), with: slices.Concat(byCertManager, inNamespace),
-			args:   serve("--guard-default=deny", "--record=deletions", "--release-namespaces=guestbook,shop", "--certificates=files"),
+			args: serve("--guard-default=deny", "--record=deletions", "--release-namespaces=guestbook,shop",
+				"--certificates=files"),
 			certs:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleetdoctor-webhook-cert"}},
 			caFrom: "fleetdoctor-system/fleetdoctor-webhook"},
 	}

@@ -59,6 +59,12 @@ func (n *node) helm(ctx context.Context, name string, args ...string) error {
 	return err
 }
 
+// imageValues are the arguments of helm for the image.
+func imageValues() []string {
+	return []string{"--set=image.tag=" + version,
+		"--set=image.repository=" + strings.TrimSuffix(productImage, ":"+version)}
+}
+
 func install(ctx context.Context, n *node) (string, error) {
 	labels := map[string]string{}
 	for _, mode := range []string{"enforce", "audit", "warn"} {
@@ -73,8 +79,7 @@ func install(ctx context.Context, n *node) (string, error) {
 	var took []string
 	for _, name := range []string{"fleetdoctor-webhook", "fleetdoctor-auditor"} {
 		start := time.Now()
-		if err := n.helm(ctx, name, "--set=image.tag="+version, "--set=image.repository="+
-			strings.TrimSuffix(productImage, ":"+version)); err != nil {
+		if err := n.helm(ctx, name, imageValues()...); err != nil {
 			return "", err
 		}
 		took = append(took, fmt.Sprintf("%s %.1f s", name, time.Since(start).Seconds()))
@@ -97,6 +102,9 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: name,
 		Labels: map[string]string{fleet.ManagedByLabel: "Helm"}, Annotations: helmsAnnotations()}}
 }
+
+// withoutHash is a patch that takes an object from its bundle.
+const withoutHash = `{"metadata":{"labels":{"` + fleet.HashLabel + `":null}}}`
 
 // stamp creates objects with Helm's metadata, and removes the hash of one. The webhook writes it both times.
 func stamp(ctx context.Context, n *node) (string, error) {
@@ -125,8 +133,7 @@ func stamp(ctx context.Context, n *node) (string, error) {
 			return "", fmt.Errorf("%s is not adopted: %w", o.Name, errors.Join(err))
 		}
 	}
-	m, err := maps.Patch(ctx, first, types.MergePatchType, []byte(`{"metadata":{"labels":{"`+fleet.HashLabel+`":null}}}`),
-		metav1.PatchOptions{})
+	m, err := maps.Patch(ctx, first, types.MergePatchType, []byte(withoutHash), metav1.PatchOptions{})
 	if err != nil || m.Labels[fleet.HashLabel] == "" {
 		return "", fmt.Errorf("it is not restored: %w", errors.Join(err))
 	}
@@ -162,8 +169,8 @@ const timeout = 2 * time.Second
 // maxWriters is the number of writes at the same time, of which a slow machine cannot finish 200 in a second.
 const maxWriters = 20
 
-// writing writes 200 times a second while something is done; every tenth write reaches the webhook. No write may fail, and none may wait longer than the
-// timeout of the webhook.
+// writing writes 200 times a second while something is done; every tenth write reaches the webhook. No write may fail,
+// and none may wait longer than the timeout of the webhook.
 func (n *node) writing(ctx context.Context, do func() error) (string, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -190,7 +197,7 @@ func (n *node) writing(ctx context.Context, do func() error) (string, error) {
 			start := time.Now()
 			patch := fmt.Sprintf(`{"data":{"n":"%d"}}`, i)
 			if i%10 == 0 { // only this one reaches the webhook
-				patch = fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, fleet.HashLabel)
+				patch = withoutHash
 			}
 			name := fmt.Sprintf("object-%d", (i/10+i)%objects)
 			_, err := n.client.CoreV1().ConfigMaps(shop).Patch(ctx, name, types.MergePatchType,
@@ -254,7 +261,8 @@ func (n *node) ready(ctx context.Context, name string) error {
 // rollOut upgrades the webhook to another revision, and rolls it back.
 func rollOut(ctx context.Context, n *node) (string, error) {
 	return n.writing(ctx, func() error {
-		if err := n.helm(ctx, "fleetdoctor-webhook", "--reuse-values", "--set=podAnnotations.revision=next"); err != nil {
+		next := "--set=podAnnotations.revision=next"
+		if err := n.helm(ctx, "fleetdoctor-webhook", "--reuse-values", next); err != nil {
 			return err
 		}
 		_, err := n.run(ctx, "helm", "rollback", "fleetdoctor-webhook", "-n", namespace, "--wait", "--timeout=2m")
@@ -274,8 +282,7 @@ func values(ctx context.Context, n *node) (string, error) {
 	if !strings.Contains(out, `Note: kept resources: {"limits":{"memory":"400Mi"}}`) {
 		return "", errors.New("the memory limit is not kept:\n" + out)
 	}
-	image := []string{"--set=image.tag=" + version, "--set=image.repository=" + strings.TrimSuffix(productImage, ":"+version)}
-	if err := n.helm(ctx, "fleetdoctor-auditor", append(image, "--reset-values")...); err != nil {
+	if err := n.helm(ctx, "fleetdoctor-auditor", append(imageValues(), "--reset-values")...); err != nil {
 		return "", err
 	}
 	deployment, err := n.client.AppsV1().Deployments(namespace).Get(ctx, "fleetdoctor-auditor", metav1.GetOptions{})
@@ -291,8 +298,8 @@ func values(ctx context.Context, n *node) (string, error) {
 // restricted runs the pods as OpenShift does, with a user of another number.
 func restricted(ctx context.Context, n *node) (string, error) {
 	for name := range charts {
-		if _, err := n.run(ctx, "kubectl", "patch", "deployment", name, "-n", namespace, "-p",
-			`{"spec":{"template":{"spec":{"securityContext":{"runAsUser":1000650000,"fsGroup":1000650000}}}}}`); err != nil {
+		const user = `{"spec":{"template":{"spec":{"securityContext":{"runAsUser":1000650000,"fsGroup":1000650000}}}}}`
+		if _, err := n.run(ctx, "kubectl", "patch", "deployment", name, "-n", namespace, "-p", user); err != nil {
 			return "", err
 		}
 		if err := n.ready(ctx, name); err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command node runs the charts of the webhook and of the auditor on a real node: containerd, kubelet and kube-proxy, with
-// the image as a release makes it, installed by helm. Run it at the top of the module, as root on Linux:
+// Command node runs the charts of the webhook and of the auditor on a real node: containerd, kubelet and kube-proxy,
+// with the image as a release makes it, installed by helm. Run it at the top of the module, as root on Linux:
 //
 //	make test-node
 //

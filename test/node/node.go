@@ -103,8 +103,8 @@ func (n *node) start(ctx context.Context) error {
 			return fmt.Errorf("unmounting /sys/fs/cgroup/unified: %w", err)
 		}
 	}
-	for _, args := range []string{"link set lo up", "link add node0 type bridge", "addr add " + address + "/24 dev node0",
-		"link set node0 up", "route add default dev node0"} {
+	for _, args := range []string{"link set lo up", "link add node0 type bridge",
+		"addr add " + address + "/24 dev node0", "link set node0 up", "route add default dev node0"} {
 		if _, err := n.run(ctx, "ip", strings.Fields(args)...); err != nil {
 			return err
 		}
@@ -187,8 +187,8 @@ func (n *node) socket() string { return n.path("containerd.sock") }
 // controlPlane starts etcd, the API server, the controllers and the scheduler.
 func (n *node) controlPlane(ctx context.Context) error {
 	const etcd = "http://127.0.0.1:2379"
-	if err := n.daemon("etcd", "--data-dir", n.path("etcd"), "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
-		"--listen-peer-urls", "http://127.0.0.1:2380", "--unsafe-no-fsync"); err != nil {
+	if err := n.daemon("etcd", "--data-dir", n.path("etcd"), "--listen-client-urls", etcd,
+		"--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380", "--unsafe-no-fsync"); err != nil {
 		return err
 	}
 	if err := n.daemon("kube-apiserver", "--etcd-servers", etcd, "--secure-port=6443", "--advertise-address", address,
@@ -240,6 +240,6 @@ func (n *node) kubelet(ctx context.Context) error {
 		address, "--hostname-override=n1", "--root-dir", n.path("kubelet")); err != nil {
 		return err
 	}
-	return n.daemon("kube-proxy", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1", "--proxy-mode=iptables",
-		"--cluster-cidr", pods, "--conntrack-max-per-core=0")
+	return n.daemon("kube-proxy", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1",
+		"--proxy-mode=iptables", "--cluster-cidr", pods, "--conntrack-max-per-core=0")
 }

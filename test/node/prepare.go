@@ -181,9 +181,10 @@ func writePause(path, program string) error {
 		return err
 	}
 	type object = map[string]any
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))
 	config, err := json.Marshal(object{"architecture": runtime.GOARCH, "os": "linux",
 		"config": object{"Entrypoint": []string{"/pause"}, "User": "65535:65535"},
-		"rootfs": object{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}}})
+		"rootfs": object{"type": "layers", "diff_ids": []string{digest}}})
 	if err != nil {
 		return err
 	}

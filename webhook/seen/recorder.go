@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package seen writes down who deleted objects of Fleet's releases, or took ownership metadata from them: an Event about
-// the object, and a line in a ConfigMap of the webhook, which only the webhook and administrators can write.
+// Package seen writes down who deleted objects of Fleet's releases, or took ownership metadata from them. It writes an
+// Event about the object, and a line in a ConfigMap that only the webhook and administrators can write.
 package seen
 
 import (
@@ -145,8 +145,8 @@ func (r *Recorder) write(ctx context.Context) error {
 	return nil
 }
 
-// bounded leaves out requests until the others fit: too old ones, and then the oldest one of the namespace with the most
-// requests. So who may delete objects in one namespace cannot push out what is known about others.
+// bounded leaves out requests until the others fit: too old ones, and then the oldest one of the namespace with the
+// most. So who may delete objects in one namespace cannot push out what is known about others.
 func bounded(all []journal.Seen) []journal.Seen {
 	used, bytes := map[string]int{}, 0
 	sizes := make([]int, len(all))

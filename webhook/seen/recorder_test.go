@@ -57,8 +57,8 @@ func request(at time.Time, verb journal.Verb, user, namespace, name string) jour
 		Ref: object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}}
 }
 
-// TestRecorder checks that requests are written within a second, that one in a minute counts for an object and verb, that
-// a conflict and an error lose nothing, and that what waits at the end is written.
+// TestRecorder checks that requests are written within a second, that one in a minute counts for an object and verb,
+// that a conflict and an error lose nothing, and that what waits at the end is written.
 func TestRecorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &stored{text: "no request\n"}
@@ -129,7 +129,8 @@ func TestBounded(t *testing.T) {
 	if len(got) != 2 || got[0].User != "quiet" {
 		t.Errorf("%d large ones are kept", len(got)-1)
 	}
-	if got := bounded([]journal.Seen{request(now, journal.Delete, strings.Repeat("u", maxBytes), "loud", "z")}); got != nil {
+	large = request(now, journal.Delete, strings.Repeat("u", maxBytes), "loud", "z")
+	if got := bounded([]journal.Seen{large}); got != nil {
 		t.Error("one that does not fit is kept")
 	}
 }

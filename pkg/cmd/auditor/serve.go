@@ -169,8 +169,8 @@ func (v *values) AddFlags(c *cobra.Command, common *install.Common) {
 	f.StringSliceVar(&common.APIServers, "api-servers", nil,
 		"The only addresses (IP or CIDR) that the auditor reaches: those of the API servers, and of the Service "+
 			"kubernetes (default all)")
-	for _, former := range []string{"prometheus", "prometheus-labels", "dashboards"} { // the chart warns of their values
-		_ = f.MarkHidden(former) // the flag exists
+	for _, former := range []string{"prometheus", "prometheus-labels", "dashboards"} {
+		_ = f.MarkHidden(former) // the flag exists; the chart warns of its value
 	}
 }
 

@@ -33,9 +33,14 @@ func (o *options) Complete(args []string) error {
 		return err
 	}
 	for _, object := range objects {
-		if object.Kind == "" {
-			return fmt.Errorf("parsing argument %q: it must be KIND/NAME", object.Name)
+		if object.Kind != "" {
+			continue
 		}
+		err := fmt.Errorf("parsing argument %q: it must be KIND/NAME", object.Name)
+		if slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, object.Name) {
+			err = fmt.Errorf("%w; for a dry run, state --dry-run=%s", err, object.Name)
+		}
+		return err
 	}
 	if o.auditOptions, err = o.scope.ToOptions(targets, objects...); err != nil {
 		return err

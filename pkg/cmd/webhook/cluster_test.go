@@ -239,7 +239,7 @@ func TestInstallOptions(t *testing.T) {
 		t.Errorf("bindings (-want +got):\n%s", diff)
 	}
 	if r := f.call(t, "install", "-n", "opt", "--certificates=cert-manager"); r.status != 3 ||
-		!strings.Contains(r.errOut, "does not have Certificate.cert-manager.io, Issuer.cert-manager.io\nInstall cert-") {
+		!strings.Contains(r.errOut, "not have Certificate.cert-manager.io, Issuer.cert-manager.io\nInstall cert-") {
 		t.Errorf("without cert-manager: status %d: %s", r.status, r.errOut)
 	}
 }

@@ -278,8 +278,8 @@ func newRecord() *cli.Enum {
 	return cli.NewEnum(changes, off, deletions, changes)
 }
 
-const recordUsage = "Write down who deletes objects of Fleet's releases (deletions), and who also takes their ownership " +
-	"metadata (changes)"
+const recordUsage = "Write down who deletes objects of Fleet's releases (deletions), and who also takes their " +
+	"ownership metadata (changes)"
 
 const guardDefaultUsage = "Mode of the validating handler in namespaces without the label " + admission.GuardLabel
 
