@@ -176,38 +176,45 @@ func vanished(ctx context.Context, src source.Source, about []*check.Finding) er
 		return err
 	}
 	for _, f := range about {
-		request := requestFor(seen, f)
-		f.Evidence = slices.Concat(f.Evidence, deletions(book, f, request))
-		if request != nil {
-			f.Evidence = append(f.Evidence, request.Sentence())
-		}
+		f.Evidence = slices.Concat(f.Evidence, whoAndWhen(newestDeletion(book, f), requestFor(seen, f), book.Namespace))
 	}
 	return nil
 }
 
-// deletions returns what a journal says of the newest deletion of a missing object, as a sentence; nothing if a request
-// deleted it later.
-func deletions(book *journal.Book, f *check.Finding, request *journal.Seen) []string {
-	if f.Code != codes.Missing {
+// newestDeletion returns what a journal says of the newest deletion of a missing object; nil for nothing.
+func newestDeletion(book *journal.Book, f *check.Finding) *journal.Entry {
+	i := slices.IndexFunc(book.Entries, func(e journal.Entry) bool {
+		return e.Event == journal.Deleted && e.BundleDeployment == f.BundleDeployment && e.Has(f.Object.Key())
+	})
+	if i < 0 || f.Code != codes.Missing {
 		return nil
 	}
-	for i := range book.Entries {
-		e := &book.Entries[i]
-		if e.Event != journal.Deleted || e.BundleDeployment != f.BundleDeployment || !e.Has(f.Object.Key()) {
-			continue
+	return &book.Entries[i]
+}
+
+// whoAndWhen returns the newer one of a deletion and a request as a sentence, and both if they are about the same. So
+// nobody is named because of an earlier deletion.
+func whoAndWhen(e *journal.Entry, request *journal.Seen, namespace string) []string {
+	if e != nil && request != nil && !request.Deleted(e) { // two deletions
+		if request.Time.After(e.To) {
+			e = nil
+		} else {
+			request = nil
 		}
-		if request != nil && !request.Deleted(e) {
-			return nil
-		}
+	}
+	var out []string
+	if e != nil {
 		from, to := e.From.UTC().Format(time.RFC3339), e.To.UTC().Format(time.RFC3339)
 		when := "at " + to
 		if from != to {
 			when = "between " + from + " and " + to
 		}
-		return []string{"it was deleted " + when + ", according to the journal of the auditor in namespace " +
-			book.Namespace}
+		out = append(out, "it was deleted "+when+", according to the journal of the auditor in namespace "+namespace)
 	}
-	return nil
+	if request != nil {
+		out = append(out, request.Sentence())
+	}
+	return out
 }
 
 // requestFor returns the newest request that explains a finding; nil for none.

@@ -97,6 +97,7 @@ func TestSeen(t *testing.T) {
 		{request("07:12:04", "deleted"), journal, "mallory"},
 		{request("07:12:04", "deleted"), webhook + "07:12:04Z (seen by the webhook)", "mallory"},
 		{request("08:00:00", "deleted"), webhook + "08:00:00Z", journal},
+		{request("06:00:00", "deleted"), journal, webhook}, // of an earlier object
 		{request("07:12:04", "other"), journal, webhook},
 	} {
 		src := &withJournal{Source: readCase(t, casesDir+"/missing.yaml").open(t), entries: entry, seen: test.seen}

@@ -96,18 +96,23 @@ func (e *Entry) Has(k object.Key) bool {
 
 // Decode returns the entries in a text, and the number of lines that are none.
 func Decode(text string) (entries []Entry, damaged int) {
+	return decodeLines(text, func(e *Entry) time.Time { return e.To })
+}
+
+// decodeLines decodes one JSON document in each line. One without a time is damaged.
+func decodeLines[T any](text string, at func(*T) time.Time) (decoded []T, damaged int) {
 	lines := bufio.NewScanner(strings.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		var e Entry
-		switch err := json.Unmarshal(lines.Bytes(), &e); {
-		case err != nil, e.To.IsZero():
+		var x T
+		switch err := json.Unmarshal(lines.Bytes(), &x); {
+		case err != nil, at(&x).IsZero():
 			damaged++
 		default:
-			entries = append(entries, e)
+			decoded = append(decoded, x)
 		}
 	}
-	return entries, damaged
+	return decoded, damaged
 }
 
 // Book is what was read of a journal.

@@ -3,10 +3,8 @@
 package journal
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,15 +66,7 @@ func (s *Seen) Sentence() string {
 
 // DecodeSeen returns the requests in a text. It leaves out lines that are none.
 func DecodeSeen(text string) []Seen {
-	var out []Seen
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, len(text)+1)
-	for lines.Scan() {
-		var s Seen
-		if json.Unmarshal(lines.Bytes(), &s) == nil && !s.Time.IsZero() {
-			out = append(out, s)
-		}
-	}
+	out, _ := decodeLines(text, func(s *Seen) time.Time { return s.Time })
 	return out
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -129,15 +128,23 @@ func stamp(ctx context.Context, n *node) (string, error) {
 	}
 	for _, o := range desired()[1:] {
 		m, err := maps.Create(ctx, configMap(o.Name), metav1.CreateOptions{})
-		if err != nil || m.Labels[fleet.HashLabel] == "" {
-			return "", fmt.Errorf("%s is not adopted: %w", o.Name, errors.Join(err))
+		if err := hasHash(m, err); err != nil {
+			return "", err
 		}
 	}
 	m, err := maps.Patch(ctx, first, types.MergePatchType, []byte(withoutHash), metav1.PatchOptions{})
-	if err != nil || m.Labels[fleet.HashLabel] == "" {
-		return "", fmt.Errorf("it is not restored: %w", errors.Join(err))
+	if err := hasHash(m, err); err != nil {
+		return "", err
 	}
 	return fmt.Sprintf("%d objects", len(desired())), nil
+}
+
+// hasHash returns the error of a write, or an error if the webhook wrote no hash.
+func hasHash(m *corev1.ConfigMap, err error) error {
+	if err == nil && m.Labels[fleet.HashLabel] == "" {
+		err = fmt.Errorf("configmap %s/%s has no hash", m.Namespace, m.Name)
+	}
+	return err
 }
 
 // deny sets the mode deny, in which an object cannot be deleted, and then the mode warn again.
@@ -154,7 +161,7 @@ func deny(ctx context.Context, n *node) (string, error) {
 	if err := until(ctx, 10*time.Second, func() error {
 		err := n.client.CoreV1().ConfigMaps(shop).Delete(ctx, desired()[1].Name, dryRun)
 		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("the deletion was not denied: %w", errors.Join(err))
+			return fmt.Errorf("the deletion was not denied: %v", err)
 		}
 		return nil
 	}); err != nil {
@@ -354,5 +361,5 @@ func uninstall(ctx context.Context, n *node) (string, error) {
 	if left := strings.Fields(out); len(left) > 0 {
 		return "", fmt.Errorf("left: %s", left)
 	}
-	return "left: the Namespace, the Lease, the journal", os.Remove(n.path("tokens.csv"))
+	return "left: the Namespace, the Lease, the journal", nil
 }

@@ -60,7 +60,7 @@ func request(at time.Time, verb journal.Verb, user, namespace, name string) jour
 // TestRecorder checks that requests are written within a second, that one in a minute counts for an object and verb,
 // that a conflict and an error lose nothing, and that what waits at the end is written.
 func TestRecorder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the sleeps below are of the clock of the test, and take no time
 		server := &stored{text: "no request\n"}
 		var events []string
 		r := New(server, func(_ corev1.ObjectReference, s journal.Seen) { events = append(events, s.User) }, func() {},
