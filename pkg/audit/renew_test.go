@@ -5,6 +5,7 @@ package audit_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/audit"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source"
 )
 
 // remove removes an object.
@@ -120,6 +122,31 @@ func TestRenew(t *testing.T) {
 				t.Error("everything (-), renewed (+):\n", diff)
 			}
 		})
+	}
+}
+
+// interrupted is a cluster whose list of ConfigMaps ends early.
+type interrupted struct{ source.Source }
+
+var errInterrupted = errors.New("a list was interrupted")
+
+// List implements source.Source.
+func (i interrupted) List(ctx context.Context, q source.Query, yield func(source.Object) error) (source.Coverage,
+	error) {
+	if q.Kind.Kind == "ConfigMap" {
+		return source.Coverage{}, errInterrupted
+	}
+	return i.Source.List(ctx, q, yield)
+}
+
+// TestStartFails checks that an evaluation that fails leaves nothing that could be continued.
+func TestStartFails(t *testing.T) {
+	m := newRedeployed(t, 1, 5)
+	m.deploy(t, "a", 5, 1)
+	o := audit.Options{Memory: audit.NewMemory(), Pause: func(context.Context) error { return nil }}
+	standing, err := audit.Start(t.Context(), interrupted{m}, o)
+	if standing != nil || !errors.Is(err, errInterrupted) {
+		t.Errorf("a Standing: %t, error %v", standing != nil, err)
 	}
 }
 

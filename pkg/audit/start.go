@@ -61,8 +61,10 @@ func start(ctx context.Context, src source.Source, o Options, keep bool, before 
 	}
 	r.States, r.Reader.Before = nil, collect.Before{} // release the objects of every revision
 	r.hide(b)
-	err = out.evaluate(ctx, b, before)
-	return out, err
+	if err := out.evaluate(ctx, b, before); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // maxRenewals is how often an evaluation is renewed before everything is evaluated again: the values that must not be

@@ -122,7 +122,6 @@ func (a *Auditor) Run(ctx context.Context) error {
 		return err
 	}
 	a.source = src
-	defer a.source.Wait()
 	for ctx.Err() == nil {
 		began := a.options.Now()
 		var took time.Duration
@@ -137,6 +136,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 		})
 		a.wait(ctx, a.rest(began, took))
 	}
+	a.source.Wait() // not deferred: after a panic, it would wait for watches that do not end
 	return nil
 }
 
