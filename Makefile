@@ -122,10 +122,10 @@ test-alerts: ## Test the alerts and dashboards with promtool, Prometheus and Ale
 	$(GO) tool -modfile=test/prometheus/go.mod promtool test rules test/alerts/rules.test.yaml
 	$(GO) test -C test/prometheus -count=1 .
 
-# Needs root on Linux, and of Debian: containerd crun containernetworking-plugins iptables conntrack. Without them, it names what is missing and ends with 2.
-# The first run builds kubelet, kube-proxy and helm, which takes minutes.
+# Needs root on Linux, and of Debian: containerd crun containernetworking-plugins iptables conntrack ipset. Without them, it names what is missing and ends with 2.
+# The first run builds kubelet, kube-proxy, kube-router and helm, which takes minutes. PREVIOUS is the revision of the previous release, by default the newest tag.
 test-node: ## Run both charts on a real node: helm, kubelet, containerd and the image of a release
-	$(GO) build -o bin/test-node ./test/node && bin/test-node
+	$(GO) build -o bin/test-node ./test/node && bin/test-node -previous "$(PREVIOUS)"
 
 # govulncheck exits with 3 if it found a vulnerability and with 1 if it could not run. Only status 1 may be ignored.
 vuln: ## Look for known vulnerabilities; passes if the database cannot be reached

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +29,34 @@ type loader struct {
 	clientSide bool
 
 	releases, objects int // created so far
+}
+
+func (b *bench) newLoader() (*loader, error) {
+	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress,
+		clientSide: b.options.clientSide}
+	if err := os.Mkdir(l.manifests, 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	return l, nil
+}
+
+// fill adds objects to a cluster that runs, beside those of an earlier fill.
+func (b *bench) fill(ctx context.Context) (err error) {
+	if b.cluster, err = cluster.Attach(b.options.kubeconfig, cluster.WithFleetCRDs()); err != nil {
+		return err
+	}
+	l, err := b.newLoader()
+	if err != nil {
+		return err
+	}
+	existing := &unstructured.UnstructuredList{}
+	existing.SetAPIVersion("fleet.cattle.io/v1alpha1")
+	existing.SetKind("BundleDeployment")
+	if err := b.cluster.Client().List(ctx, existing, client.InNamespace(first.namespace())); err != nil {
+		return fmt.Errorf("listing BundleDeployments: %w", err)
+	}
+	l.releases, l.objects = len(existing.Items), len(existing.Items)*perRelease
+	return l.upTo(ctx, slices.Max(b.options.sizes))
 }
 
 // parallelInstalls is the number of releases that are installed at the same time: Helm waits for the server most

@@ -60,6 +60,7 @@ type options struct {
 	clusters      int
 	auditor       bool
 	known         int
+	kubeconfig    string
 	json          bool
 }
 
@@ -109,6 +110,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		"measure audits of this number of clusters with -n objects each, and of one cluster")
 	flags.IntVar(&o.known, "known", 100_000,
 		"number of objects in the webhook's index, in addition to the written ones")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"only add the objects to the cluster of this kubeconfig until it has -n, and measure nothing")
 	flags.BoolVar(&o.json, "json", false, "print all figures as JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -184,6 +187,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{options: o, dir: dir, start: time.Now(), stderr: stderr, product: o.product}
+	if o.kubeconfig != "" {
+		return b.fill(ctx)
+	}
 	if b.product == "" && !o.webhook {
 		b.product = filepath.Join(dir, "kubectl-fleetdoctor")
 		if err := buildProduct(ctx, b.product); err != nil {

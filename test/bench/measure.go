@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -77,10 +76,9 @@ func (b *bench) run(ctx context.Context) (document, error) {
 		doc.Targets = targetsOf(doc.Results)
 		return doc, nil
 	}
-	l := &loader{cluster: b.cluster, manifests: filepath.Join(b.dir, "manifests"), progress: b.progress,
-		clientSide: b.options.clientSide}
-	if err := os.Mkdir(l.manifests, 0o700); err != nil {
-		return doc, fmt.Errorf("making a folder: %w", err)
+	l, err := b.newLoader()
+	if err != nil {
+		return doc, err
 	}
 	for _, n := range b.options.sizes {
 		if err := l.upTo(ctx, n); err != nil {

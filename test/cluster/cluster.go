@@ -22,6 +22,7 @@ import (
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -132,6 +133,10 @@ func New(ctx context.Context, opts ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	return start(env)
+}
+
+func start(env *envtest.Environment) (*Cluster, error) {
 	config, err := env.Start()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
@@ -143,6 +148,23 @@ func New(ctx context.Context, opts ...Option) (*Cluster, error) {
 		return nil, errors.Join(fmt.Errorf("creating a client: %w", err), env.Stop())
 	}
 	return &Cluster{env: env, client: c}, nil
+}
+
+// Attach uses a control plane that runs: the API server of a kubeconfig. It installs the CustomResourceDefinitions of the
+// options there. Stop leaves everything as it is.
+func Attach(kubeconfig string, opts ...Option) (*Cluster, error) {
+	log.SetLogger(logr.Discard()) // as in New
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading a kubeconfig: %w", err)
+	}
+	env, err := environment("", opts)
+	if err != nil {
+		return nil, err
+	}
+	existing := true
+	env.UseExistingCluster, env.Config = &existing, config
+	return start(env)
 }
 
 // Stop ends the processes of the control plane and removes their data.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/release"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/record"
 )
 
@@ -44,8 +43,14 @@ var checks = []check{
 	{"upgrade and roll back under writes", rollOut},
 	{"helm upgrade keeps and resets values", values},
 	{"an arbitrary user, and a read-only root", restricted},
+	{"policies of the network, peer by peer", policies},
 	{"status of both", statuses},
 	{"uninstall both", uninstall},
+	{"install again", install},
+	{"5,000 objects under the memory limits", memory(5000)},
+	{"freeze the leader with its kubelet", freeze},
+	{"50,000 objects under the memory limits", memory(maxObjects)},
+	{"hostile records under the memory limits", hostile},
 }
 
 // charts are the charts by the names of their releases.
@@ -60,8 +65,7 @@ func (n *node) helm(ctx context.Context, name string, args ...string) error {
 
 // imageValues are the arguments of helm for the image.
 func imageValues() []string {
-	return []string{"--set=image.tag=" + version,
-		"--set=image.repository=" + strings.TrimSuffix(productImage, ":"+version)}
+	return []string{"--set=image.tag=" + version, "--set=image.repository=" + repository}
 }
 
 func install(ctx context.Context, n *node) (string, error) {
@@ -71,7 +75,7 @@ func install(ctx context.Context, n *node) (string, error) {
 	}
 	for name, l := range map[string]map[string]string{namespace: labels, shop: nil} {
 		if _, err := n.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: l}}, metav1.CreateOptions{}); err != nil {
+			Name: name, Labels: l}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return "", err
 		}
 	}
@@ -108,11 +112,7 @@ const withoutHash = `{"metadata":{"labels":{"` + fleet.HashLabel + `":null}}}`
 // stamp creates objects with Helm's metadata, and removes the hash of one. The webhook writes it both times.
 func stamp(ctx context.Context, n *node) (string, error) {
 	rec := record.Record{Bundle: shop, Namespace: shop, Objects: desired()}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shop,
-		Name:   release.Name{Namespace: shop, Name: shop, Revision: 1}.SecretName(),
-		Labels: map[string]string{"owner": "helm", "name": shop, "version": "1", "status": "deployed"}},
-		Type: release.SecretType, Data: map[string][]byte{release.DataKey: rec.Value()}}
-	if _, err := n.client.CoreV1().Secrets(shop).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+	if err := n.createRecord(ctx, shop, shop, string(rec.Value())); err != nil {
 		return "", err
 	}
 	maps := n.client.CoreV1().ConfigMaps(shop)
@@ -265,16 +265,32 @@ func (n *node) ready(ctx context.Context, name string) error {
 	return err
 }
 
-// rollOut upgrades the webhook to another revision, and rolls it back.
+// rollOut upgrades the webhook from the previous release, and rolls it back. Without a release, it is another revision
+// of this one.
 func rollOut(ctx context.Context, n *node) (string, error) {
-	return n.writing(ctx, func() error {
-		next := "--set=podAnnotations.revision=next"
-		if err := n.helm(ctx, "fleetdoctor-webhook", "--reuse-values", next); err != nil {
+	from := "this release"
+	if previous := n.path("previous"); exists(previous) {
+		from = "the previous release"
+		if _, err := n.run(ctx, "helm", "uninstall", "fleetdoctor-webhook", "-n", namespace, "--wait"); err != nil {
+			return "", err
+		}
+		if _, err := n.run(ctx, previous, "webhook", "install", "-n", namespace, "--wait",
+			"--image="+repository+":"+previousVersion); err != nil {
+			return "", err
+		}
+	}
+	upgrade := append(imageValues(), "--reset-values", "--set=podAnnotations.revision=next")
+	out, err := n.writing(ctx, func() error {
+		if err := n.helm(ctx, "fleetdoctor-webhook", upgrade...); err != nil {
 			return err
 		}
 		_, err := n.run(ctx, "helm", "rollback", "fleetdoctor-webhook", "-n", namespace, "--wait", "--timeout=2m")
 		return errors.Join(err, n.ready(ctx, "fleetdoctor-webhook"))
 	})
+	if err != nil {
+		return "", err
+	}
+	return "from " + from + ": " + out, n.helm(ctx, "fleetdoctor-webhook", upgrade...)
 }
 
 // values checks what helm and this program keep of the values.
@@ -343,23 +359,35 @@ func statuses(ctx context.Context, n *node) (string, error) {
 	return strings.Join(out, ", "), nil
 }
 
-// uninstall removes one with helm, and the other one with this program. It says what is left.
+// uninstall removes one with helm, and the other one with this program. It says what each left.
 func uninstall(ctx context.Context, n *node) (string, error) {
 	if _, err := n.run(ctx, "helm", "uninstall", "fleetdoctor-webhook", "-n", namespace, "--wait"); err != nil {
+		return "", err
+	}
+	afterWebhook, err := n.left(ctx, "fleetdoctor-webhook")
+	if err != nil {
 		return "", err
 	}
 	if _, err := n.run(ctx, product, "auditor", "uninstall", "--yes"); err != nil {
 		return "", err
 	}
-	out, err := n.run(ctx, "kubectl", "get", "-A", "-o", "name", "-l",
-		"app.kubernetes.io/name in (fleetdoctor-webhook, fleetdoctor-auditor)", "mutatingwebhookconfigurations,"+
-			"validatingwebhookconfigurations,clusterroles,clusterrolebindings,roles,rolebindings,services,secrets,"+
-			"serviceaccounts,networkpolicies,poddisruptionbudgets,deployments,configmaps")
+	afterAuditor, err := n.left(ctx, "fleetdoctor-auditor")
+	return "left by helm: " + afterWebhook + "; by auditor uninstall: " + afterAuditor, err
+}
+
+// left names what is left of a chart. The error names what may not be left.
+func (n *node) left(ctx context.Context, name string) (string, error) {
+	const kinds = "leases,roles,rolebindings,services,secrets,serviceaccounts,networkpolicies,poddisruptionbudgets," +
+		"deployments,configmaps"
+	all, err := n.run(ctx, "kubectl", "get", "-A", "-o", "name", kinds+",mutatingwebhookconfigurations,"+
+		"validatingwebhookconfigurations,clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name="+name)
 	if err != nil {
 		return "", err
 	}
-	if left := strings.Fields(out); len(left) > 0 {
-		return "", fmt.Errorf("left: %s", left)
+	if all != "" {
+		return "", fmt.Errorf("left of %s: %s", name, strings.Fields(all))
 	}
-	return "left: the Namespace, the Lease, the journal", nil
+	out, err := n.run(ctx, "kubectl", "get", "-n", namespace, "-o", "name", kinds)
+	left := slices.DeleteFunc(strings.Fields(out), func(object string) bool { return !strings.Contains(object, name) })
+	return strings.Join(append(left, "the Namespace"), ", "), err
 }

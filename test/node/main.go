@@ -27,14 +27,15 @@ const inside = "FLEETDOCTOR_NODE"
 
 func main() {
 	keep := flag.Bool("keep", false, "keep the directory with the logs")
+	previous := flag.String("previous", "", "revision of the previous release; by default the newest tag before HEAD")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, *keep)
+	status := run(ctx, *keep, *previous)
 	stop()
 	os.Exit(status)
 }
 
-func run(ctx context.Context, keep bool) int {
+func run(ctx context.Context, keep bool, previous string) int {
 	if dir := os.Getenv(inside); dir != "" {
 		return report(onNode(ctx, dir))
 	}
@@ -54,7 +55,7 @@ func run(ctx context.Context, keep bool) int {
 	} else {
 		defer func() { _ = os.RemoveAll(dir) }() // mounts of containers end with the namespace
 	}
-	if err := prepare(ctx, dir); err != nil {
+	if err := prepare(ctx, dir, previous); err != nil {
 		return report(err)
 	}
 	return report(enter(ctx, dir))

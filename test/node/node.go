@@ -33,10 +33,11 @@ const (
 
 // node is Kubernetes with one real node.
 type node struct {
-	dir       string
-	processes []*exec.Cmd
-	config    *rest.Config
-	client    *kubernetes.Clientset
+	dir     string
+	daemons []*exec.Cmd
+	config  *rest.Config
+	client  *kubernetes.Clientset
+	kills   int // so often every process of a pod was killed
 }
 
 // path returns a path in the directory of the node.
@@ -66,15 +67,15 @@ func (n *node) daemon(name string, args ...string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", name, err)
 	}
-	n.processes = append(n.processes, cmd)
+	n.daemons = append(n.daemons, cmd)
 	return log.Close() // the process has a copy
 }
 
 // stop ends the programs. What they started ends with the namespace of the processes.
 func (n *node) stop() {
-	for i := len(n.processes) - 1; i >= 0; i-- {
-		_ = n.processes[i].Process.Signal(syscall.SIGKILL) // it may have ended
-		_ = n.processes[i].Wait()
+	for i := len(n.daemons) - 1; i >= 0; i-- {
+		_ = n.daemons[i].Process.Signal(syscall.SIGKILL) // it may have ended
+		_ = n.daemons[i].Wait()
 	}
 }
 
@@ -95,7 +96,7 @@ func until(ctx context.Context, limit time.Duration, condition func() error) err
 	}
 }
 
-// start starts everything, and waits until the node is ready.
+// start starts everything.
 func (n *node) start(ctx context.Context) error {
 	// crun refuses cgroups of version 1 beside version 2.
 	if _, err := os.Stat("/sys/fs/cgroup/unified"); err == nil {
@@ -114,13 +115,7 @@ func (n *node) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return until(ctx, time.Minute, func() error {
-		out, err := n.run(ctx, "kubectl", "get", "nodes", "--no-headers")
-		if err == nil && !strings.Contains(out, " Ready ") {
-			err = errors.New(strings.TrimSpace(out))
-		}
-		return err
-	})
+	return nil
 }
 
 // files writes the configuration.
@@ -182,6 +177,11 @@ enforceNodeAllocatable: []
 	return nil
 }
 
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
 func (n *node) socket() string { return n.path("containerd.sock") }
 
 // controlPlane starts etcd, the API server, the controllers and the scheduler.
@@ -221,13 +221,19 @@ func (n *node) controlPlane(ctx context.Context) error {
 	return n.daemon("kube-scheduler", "--kubeconfig", n.path("kubeconfig"), "--leader-elect=false", "--secure-port=0")
 }
 
-// kubelet starts containerd with the images, the kubelet and kube-proxy.
+// kubelet starts containerd with the images, the kubelet, kube-proxy, and what enforces the policies of the network. It
+// waits until the node is ready.
 func (n *node) kubelet(ctx context.Context) error {
 	if err := n.daemon("containerd", "-c", n.path("containerd.toml")); err != nil {
 		return err
 	}
-	for _, image := range [][]string{{n.path("pause.tar")}, {"--base-name", strings.Split(productImage, ":")[0],
-		"--index-name", productImage, n.path("image.tar")}} {
+	images := [][]string{{n.path("pause.tar")}}
+	for _, v := range []string{version, previousVersion} {
+		if file := n.path(v + ".tar"); v == version || exists(file) {
+			images = append(images, []string{"--base-name", repository, "--index-name", repository + ":" + v, file})
+		}
+	}
+	for _, image := range images {
 		args := append([]string{"-a", n.socket(), "-n", "k8s.io", "images", "import"}, image...)
 		if err := until(ctx, 30*time.Second, func() error {
 			_, err := n.run(ctx, "ctr", args...)
@@ -240,6 +246,19 @@ func (n *node) kubelet(ctx context.Context) error {
 		address, "--hostname-override=n1", "--root-dir", n.path("kubelet")); err != nil {
 		return err
 	}
-	return n.daemon("kube-proxy", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1",
-		"--proxy-mode=iptables", "--cluster-cidr", pods, "--conntrack-max-per-core=0")
+	if err := n.daemon("kube-proxy", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1",
+		"--proxy-mode=iptables", "--cluster-cidr", pods, "--conntrack-max-per-core=0"); err != nil {
+		return err
+	}
+	if err := until(ctx, time.Minute, func() error {
+		out, err := n.run(ctx, "kubectl", "get", "nodes", "--no-headers")
+		if err == nil && !strings.Contains(out, " Ready ") {
+			err = errors.New(strings.TrimSpace(out))
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return n.daemon("kube-router", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1", "--run-firewall",
+		"--run-router=false", "--run-service-proxy=false", "--service-cluster-ip-range", services, "--health-port=0")
 }

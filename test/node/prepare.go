@@ -21,9 +21,10 @@ import (
 
 // The images of the node, by the names that containerd gives them.
 const (
-	productImage = "docker.io/fleetdoctor/kubectl-fleetdoctor:v0.0.1"
-	pauseImage   = "localhost/pause:1"
-	version      = "v0.0.1"
+	repository      = "docker.io/fleetdoctor/kubectl-fleetdoctor"
+	pauseImage      = "localhost/pause:1"
+	version         = "v0.0.2"
+	previousVersion = "v0.0.1"
 )
 
 // assetsVariable has the directory of kube-apiserver, etcd and kubectl. If it is set, test/apiserver builds nothing.
@@ -39,7 +40,7 @@ func missingPrograms() []string {
 		out = append(out, "root on Linux")
 	}
 	for _, p := range []struct{ name, pkg string }{{"containerd", "containerd"}, {"ctr", "containerd"},
-		{"crun", "crun"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}, {"ip", "iproute2"},
+		{"crun", "crun"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}, {"ipset", "ipset"}, {"ip", "iproute2"},
 		{"unshare", "util-linux"}} {
 		if _, err := exec.LookPath(p.name); err != nil {
 			out = append(out, p.name+" (Debian: "+p.pkg+")")
@@ -51,8 +52,9 @@ func missingPrograms() []string {
 	return out
 }
 
-// prepare builds the programs of the node into DIR/bin, and the images.
-func prepare(ctx context.Context, dir string) error {
+// prepare builds the programs of the node into DIR/bin, and the images. previous is the revision of the previous
+// release.
+func prepare(ctx context.Context, dir, previous string) error {
 	cmd := exec.CommandContext(ctx, "go", "run", "-C", "test/apiserver", ".")
 	cmd.Stderr = os.Stderr
 	assets, err := cmd.Output()
@@ -70,17 +72,21 @@ func prepare(ctx context.Context, dir string) error {
 	for _, b := range [][]string{
 		{"-C", "test/node/programs", "build", "-o", bin + "/", kubernetes + "kubelet", kubernetes + "kube-proxy",
 			kubernetes + "kube-controller-manager", kubernetes + "kube-scheduler"},
+		{"-C", "test/node/policies", "build", "-o", bin + "/", "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"},
 		{"-C", "test/node/helm", "build", "-o", bin + "/", "helm.sh/helm/v4/cmd/helm"},
-		{"build", "-trimpath", "-ldflags=-s -w -X github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd.version=" +
-			version, "-o", filepath.Join(bin, "kubectl-fleetdoctor"), "./cmd/kubectl-fleetdoctor"},
-		{"build", "-o", filepath.Join(bin, "pause"), "./test/node/pause"},
+		{"build", "-trimpath", "-ldflags=" + linked(version), "-o", filepath.Join(bin, product),
+			"./cmd/kubectl-fleetdoctor"},
+		{"build", "-o", bin + "/", "./test/node/pause", "./test/bench"},
 	} {
 		if err := goCommand(ctx, b...); err != nil {
 			return err
 		}
 	}
-	if err := releaseImage(ctx, dir); err != nil {
+	if err := releaseImage(ctx, dir, version, filepath.Join(bin, product)); err != nil {
 		return fmt.Errorf("making the image: %w", err)
+	}
+	if err := previousRelease(ctx, dir, previous); err != nil {
+		return fmt.Errorf("building the previous release: %w", err)
 	}
 	return writePause(filepath.Join(dir, "pause.tar"), filepath.Join(bin, "pause"))
 }
@@ -95,17 +101,47 @@ func goCommand(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// releaseImage makes the image with the program that makes those of a release. The archive of the other platform has
-// the same program: it never runs here.
-func releaseImage(ctx context.Context, dir string) error {
-	archives, layout := filepath.Join(dir, "archives"), filepath.Join(dir, "image")
+// linked are the linker flags of a release.
+func linked(version string) string {
+	return "-s -w -X github.com/fleetdoctor/kubectl-fleetdoctor/pkg/cmd.version=" + version
+}
+
+// previousRelease builds the program of a revision as DIR/previous, and its image. Without a revision, it is the newest
+// tag; without a tag, nothing is built.
+func previousRelease(ctx context.Context, dir, revision string) error {
+	if revision == "" {
+		out, err := exec.CommandContext(ctx, "git", "describe", "--tags", "--abbrev=0", "HEAD^").Output()
+		if revision = strings.TrimSpace(string(out)); err != nil || revision == "" {
+			return nil // nothing was released
+		}
+	}
+	source := filepath.Join(dir, "source")
+	archive := exec.CommandContext(ctx, "git", "archive", "--prefix=source/", "--output="+source+".tar", revision)
+	if out, err := archive.CombinedOutput(); err != nil {
+		return fmt.Errorf("reading %s: %w\n%s", revision, err, out)
+	}
+	if out, err := exec.CommandContext(ctx, "tar", "-xf", source+".tar", "-C", dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("unpacking %s: %w\n%s", revision, err, out)
+	}
+	program := filepath.Join(dir, "previous")
+	if err := goCommand(ctx, "-C", source, "build", "-trimpath", "-ldflags="+linked(previousVersion), "-o", program,
+		"./cmd/kubectl-fleetdoctor"); err != nil {
+		return err
+	}
+	return releaseImage(ctx, dir, previousVersion, program)
+}
+
+// releaseImage makes the image VERSION.tar with the program that makes those of a release. The archive of the other
+// platform has the same program: it never runs here.
+func releaseImage(ctx context.Context, dir, version, program string) error {
+	archives, layout := filepath.Join(dir, "archives"), filepath.Join(dir, version)
 	if err := os.MkdirAll(archives, 0o755); err != nil {
 		return err
 	}
 	var b bytes.Buffer
 	zipped := gzip.NewWriter(&b)
 	archive := tar.NewWriter(zipped)
-	for name, path := range map[string]string{"kubectl-fleetdoctor": filepath.Join(dir, "bin/kubectl-fleetdoctor"),
+	for name, path := range map[string]string{product: program,
 		"LICENSE": "LICENSE", "THIRD_PARTY_LICENSES.txt": "LICENSE"} {
 		data, err := os.ReadFile(path)
 		if err == nil {
@@ -131,7 +167,7 @@ func releaseImage(ctx context.Context, dir string) error {
 		archives, "-o", layout); err != nil {
 		return err
 	}
-	return tarDirectory(filepath.Join(dir, "image.tar"), layout)
+	return tarDirectory(layout+".tar", layout)
 }
 
 func addFile(to *tar.Writer, name string, data []byte, mode int64) error {
