@@ -195,7 +195,7 @@ var layers = []layer{
 	// It runs an audit to find out what a snapshot needs.
 	{packages: []string{"pkg/snapshot"}, never: slices.Concat(commands, printing),
 		may: []string{"pkg/fleet", "pkg/object", "pkg/release", "pkg/render", "pkg/directory", "pkg/desired",
-			"pkg/source", "pkg/source/snapshot", "pkg/state", "pkg/collect", "pkg/audit", "pkg/secret"}},
+			"pkg/source", "pkg/source/snapshot", "pkg/state", "pkg/collect", "pkg/audit", "pkg/journal", "pkg/secret"}},
 	// Repair plans from the result of an audit, and writes through a small interface of its own.
 	{packages: []string{"pkg/repair"}, never: evaluating,
 		may: []string{"pkg/check", "pkg/check/remedy", "pkg/object", "pkg/fleet", "pkg/ownership", "pkg/source",

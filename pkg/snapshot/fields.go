@@ -17,6 +17,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/agentconfig"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/values"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 	format "github.com/fleetdoctor/kubectl-fleetdoctor/pkg/source/snapshot"
@@ -116,6 +117,10 @@ func (f *fields) of(content map[string]any, key object.Key) (map[string]any, err
 		f.configMap(content, out, key)
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		keepVariables(out)
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:
+		if journal.IsBinding(key.Name) {
+			out["subjects"] = content["subjects"]
+		}
 	}
 	return out, nil
 }
@@ -288,7 +293,7 @@ func (f *fields) secret(content, out map[string]any, key object.Key) {
 }
 
 // configMap adds the data of a ConfigMap that an audit reads although no bundle desires it: the settings of Fleet's
-// controller. ConfigMaps with the values of bundles are captured with the bundles.
+// controller, the journal, and what a webhook saw. ConfigMaps with the values of bundles are captured with the bundles.
 func (f *fields) configMap(content, out map[string]any, key object.Key) {
 	data, _ := content["data"].(map[string]any)
 	labels, _ := child(content, "metadata")["labels"].(map[string]any)
@@ -300,6 +305,10 @@ func (f *fields) configMap(content, out map[string]any, key object.Key) {
 	case key.Name == fleet.ControllerName && data[agentconfig.ConfigKey] != nil:
 		text, _ := data[agentconfig.ConfigKey].(string)
 		out["data"] = map[string]any{agentconfig.ConfigKey: agentconfig.PublicConfig(text)}
+	default:
+		if kept := journal.Captured(key.Name, labels[journal.Label] == "true", data); kept != nil {
+			out["data"] = kept
+		}
 	}
 }
 
