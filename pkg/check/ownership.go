@@ -29,7 +29,7 @@ func (in *Input) unowned(out *found, d *evaluate.BundleDeployment, o *evaluate.O
 		f.Message += "; it also differs in " + facts.List(paths(o))
 	}
 	f.Evidence = append(differs(o, true), requiredChanges(owners.Patch())...)
-	out.report(f, in.assign(d, o))
+	out.report(f, in.assign(d, o, owners))
 }
 
 func whyUnowned(d *evaluate.BundleDeployment, r ownership.Result) string {
@@ -69,14 +69,14 @@ func requiredChanges(changes []ownership.Change) []string {
 }
 
 // assign plans to assign the object, and the others of its bundle, to the bundle.
-func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object) remedy.Remedy {
+func (in *Input) assign(d *evaluate.BundleDeployment, o *evaluate.Object, owners ownership.Result) remedy.Remedy {
 	if len(in.Result.Desired.On(d.ClusterID).Confirmed(o.Key())) > 1 {
 		return remedy.Advise("decide which bundle should own it, and remove it from the others")
 	}
 	if refused := d.AdoptUncertain(); len(refused) > 0 {
 		return remedy.Advise("adopt would refuse it now: %s", strings.Join(refused, "; "))
 	}
-	out := in.Steps.On(d.ClusterID).Assign(&d.Deployment)
+	out := in.Steps.On(d.ClusterID).Assign(&d.Deployment, owners.OnlyFrom())
 	out.Step.Object = o.Ref
 	return out
 }

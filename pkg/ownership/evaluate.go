@@ -10,6 +10,7 @@ package ownership
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,6 +191,19 @@ func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
 		return r.own(), nil
 	}
 	return r.Owners[0].Situation, nil
+}
+
+// OnlyFrom names the only owner of the object, if it is another release that exists: a bundle can take the object only
+// from it. It is "" otherwise, and for a set of Fleet itself or of Rancher.
+func (r Result) OnlyFrom() string {
+	_, err := r.Decide(IfUnowned, nil)
+	if refusal, ok := errors.AsType[*RefusalError](err); ok && len(refusal.Conflicts) == 1 {
+		switch owner := refusal.Conflicts[0]; owner.Situation {
+		case ExistingRelease, KnownID, KnownHash:
+			return owner.Name()
+		}
+	}
+	return ""
 }
 
 // own is the situation of an object without other owners.

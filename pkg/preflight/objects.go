@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/directory"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/escape"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -243,12 +242,7 @@ func (r *rollout) adopt(o *evaluate.Object, from string) report.Remedy {
 	if refused := append(r.d.NeverAdopted(o), r.d.AdoptUncertain()...); len(refused) > 0 {
 		return report.Remedy{Text: "adopt would refuse it now: " + strings.Join(refused, "; ")}
 	}
-	out := r.c.Steps.Commands.Assign(&r.d.Deployment)
-	if from != "" {
-		out.Command += " --dangerous-take-from=" + escape.Shell(from)
-		out.Text = "takes it over from that owner; shows what changes, and asks before it writes"
-	}
-	return out
+	return r.c.Steps.Commands.Assign(&r.d.Deployment, from)
 }
 
 // ownership reports whether Helm refuses the installation because of an existing object. Helm reads only its own label

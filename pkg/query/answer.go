@@ -141,7 +141,7 @@ func (s *subject) ofClaimant(result report.OwnerResult) {
 		s.audit(d)
 		return
 	}
-	s.step("adopt", s.commands.Assign(&d.Deployment))
+	s.step("adopt", s.commands.Assign(&d.Deployment, ""))
 }
 
 // confirms reports whether the release record of a bundle deployment counts for the object.

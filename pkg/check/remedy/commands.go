@@ -145,10 +145,14 @@ func (c Commands) Predict(d *directory.Deployment) Remedy {
 		"predicts what a deploy changes and what refuses it, and writes nothing")
 }
 
-// Assign plans to assign the objects of a bundle to it.
-func (c Commands) Assign(d *directory.Deployment) Remedy {
-	return Run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes").
-		With(Step{Kind: StepAdopt, Object: d.Ref()})
+// Assign plans to assign the objects of a bundle to it. from is the owner to take them from; empty without one.
+func (c Commands) Assign(d *directory.Deployment, from string) Remedy {
+	out := Run(c.Adopt+" "+c.BundleArgs(d), "shows which labels and annotations change; asks before it writes")
+	if from != "" {
+		out = Run(out.Command+" --dangerous-take-from="+escape.Shell(from),
+			"takes it over from that owner; shows what changes, and asks before it writes")
+	}
+	return out.With(Step{Kind: StepAdopt, Object: d.Ref()})
 }
 
 // ShowDifferences shows every field that differs.
