@@ -212,7 +212,7 @@ func whoAndWhen(e *journal.Entry, request *journal.Seen, namespace string) []str
 		out = append(out, "it was deleted "+when+", according to the journal of the auditor in namespace "+namespace)
 	}
 	if request != nil {
-		out = append(out, request.Sentence())
+		out = append(out, request.Sentence()+report.SeenMark)
 	}
 	return out
 }

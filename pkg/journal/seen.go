@@ -61,7 +61,7 @@ func (s *Seen) Sentence() string {
 	if s.Manager != "" {
 		with = " with " + s.Manager
 	}
-	return s.User + " " + did + with + " at " + s.Time.UTC().Format(time.RFC3339) + " (seen by the webhook)"
+	return s.User + " " + did + with + " at " + s.Time.UTC().Format(time.RFC3339)
 }
 
 // DecodeSeen returns the requests in a text. It leaves out lines that are none.

@@ -49,8 +49,7 @@ func TestReadSeen(t *testing.T) {
 	if err != nil || len(got) != 2 || got[1].User != "old" {
 		t.Fatalf("%+v: %v", got, err)
 	}
-	want := "alice removed or changed its label a, annotation b with kubectl-label at 2026-01-02T03:04:06Z " +
-		"(seen by the webhook)"
+	want := "alice removed or changed its label a, annotation b with kubectl-label at 2026-01-02T03:04:06Z"
 	if diff := cmp.Diff(want, got[0].Sentence()); diff != "" {
 		t.Errorf("sentence (-want +got):\n%s", diff)
 	}

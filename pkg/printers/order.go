@@ -324,7 +324,7 @@ func finding(l *layout, f report.Finding) {
 	problem(l, f.Severity, f.Code, f.Message)
 	evidence := f.Described()
 	if codes.Is(f.Code, codes.AboutOwnership) && !l.wide {
-		evidence = nil // up to five labels and annotations; adopt shows them
+		evidence = report.Seen(evidence) // the rest is up to five labels and annotations, which adopt shows
 	}
 	if n := len(f.Clusters); n > 0 {
 		clusters := strings.Join(limited(l, f.Clusters), ", ")

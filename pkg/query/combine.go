@@ -152,8 +152,9 @@ func (x *explainer) step(s *check.Step, found []check.Finding) report.WhyStep {
 		}
 		if i == 0 && j >= 0 {
 			out.Message = shown.Message + strings.TrimPrefix(s.Message, r.Message)
-			if !codes.Is(found[j].Code, codes.AboutOwnership) {
-				out.Evidence = found[j].Evidence
+			out.Evidence = found[j].Evidence
+			if codes.Is(found[j].Code, codes.AboutOwnership) { // the rest is ownership metadata, which adopt shows
+				out.Evidence = report.Seen(out.Evidence)
 			}
 		}
 		out.Resources = append(out.Resources, shown)

@@ -127,6 +127,14 @@ func (f *Finding) Described() []string {
 	})
 }
 
+// SeenMark ends each sentence of the evidence about a request that the admission webhook saw.
+const SeenMark = " (seen by the webhook)"
+
+// Seen returns the sentences of some evidence about requests that the admission webhook saw.
+func Seen(evidence []string) []string {
+	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return !strings.HasSuffix(e, SeenMark) })
+}
+
 // KindWhy is the kind of a Why.
 const KindWhy = "WhyReport"
 

@@ -3,10 +3,13 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +18,7 @@ import (
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/journal"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/test/poll"
 )
 
@@ -58,6 +62,7 @@ func TestWebhookSeen(t *testing.T) {
 	})
 	evidence := map[string]string{}
 	r := audit(t, f.kubeconfig)
+	checkSeenInSnapshot(t, f.kubeconfig, r.report)
 	for _, finding := range r.report.Findings {
 		evidence[finding.Code+" "+finding.Object.Name] += strings.Join(finding.Evidence, "\n")
 	}
@@ -65,6 +70,12 @@ func TestWebhookSeen(t *testing.T) {
 		"(seen by the webhook)")
 	expectContains(t, "the object that was taken", evidence[codes.Unowned+" "+objs[1].GetName()],
 		"alice removed or changed its label "+fleet.HashLabel, "with kubectl-annotate at ")
+	who := "alice removed or changed its label " + fleet.HashLabel
+	for _, args := range [][]string{{"audit", "bundle/eleven", "-n", workspace},
+		{"why", objs[1].GetKind() + "/" + objs[1].GetName(), "-n", objs[1].GetNamespace()}} {
+		shown := run(t.Context(), t, append(args, "--kubeconfig", f.kubeconfig)...)
+		expectContains(t, args[0], strings.Join(strings.Fields(shown.stdout), " "), who)
+	}
 	if all := strings.Join([]string{r.stdout, r.stderr}, ""); strings.Contains(all, "mallory") {
 		t.Error("what a tenant wrote counts")
 	}
@@ -80,5 +91,32 @@ func TestWebhookSeen(t *testing.T) {
 	}
 	if told != 2 {
 		t.Errorf("%d Events name the user, want 2", told)
+	}
+}
+
+// checkSeenInSnapshot checks that an audit of a snapshot names the same users as one of the cluster.
+func checkSeenInSnapshot(t *testing.T, kubeconfig string, want *report.Audit) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "snapshot.tar.gz")
+	if r := run(t.Context(), t, "snapshot", "--kubeconfig", kubeconfig, "-o", file); r.status != 0 {
+		t.Fatalf("taking a snapshot: status %d\n%s", r.status, r.stderr)
+	}
+	r := run(t.Context(), t, "audit", "--snapshot", file, "-o", "json")
+	var got report.Audit
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatalf("%v\n%s", err, r.stderr)
+	}
+	seen := func(r *report.Audit) (out []string) {
+		for i := range r.Findings {
+			for _, e := range r.Findings[i].Evidence {
+				if strings.HasSuffix(e, "(seen by the webhook)") {
+					out = append(out, e)
+				}
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff(seen(want), seen(&got)); diff != "" {
+		t.Errorf("evidence of the cluster (-), of the snapshot (+):\n%s", diff)
 	}
 }
