@@ -41,15 +41,15 @@ func memory(objects int) func(context.Context, *node) (string, error) {
 	}
 }
 
-// hostile has records of a tenant that name a million objects of others, and some that cannot be read. They may
-// change no result.
+// hostile has records of a tenant that name a million objects of others, half of them as those of existing bundles, and
+// some that cannot be read. They may change no result.
 func hostile(ctx context.Context, n *node) (string, error) {
 	if _, err := n.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: tenant}}, metav1.CreateOptions{}); err != nil {
 		return "", err
 	}
 	for i := range 50 {
-		name := fmt.Sprintf("crowd-%d", i)
+		name := fmt.Sprintf("bench-%03d", 75+i) // 100 exist
 		rec := record.Record{Bundle: name, Namespace: tenant, Objects: record.ConfigMaps("kube-system", 20_000)}
 		document, err := base64.StdEncoding.DecodeString(string(rec.Value()))
 		if err == nil {
