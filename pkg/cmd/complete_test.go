@@ -128,10 +128,11 @@ func TestCompleteEveryValue(t *testing.T) {
 				return
 			}
 			flags++
-			args := append(path[:len(path):len(path)], "--"+f.Name, "")
+			flag := []string{"--" + f.Name, ""}
 			if f.NoOptDefVal != "" { // the value is a part of the argument
-				args = append(path[:len(path):len(path)], "--"+f.Name+"=")
+				flag = []string{"--" + f.Name + "="}
 			}
+			args := slices.Concat(path, flag)
 			if got := strings.Join(completed(t, args...), "|"); got != f.Value.Type() {
 				t.Errorf("%s --%s: %q, want %q", c.CommandPath(), f.Name, got, f.Value.Type())
 			}

@@ -78,7 +78,7 @@ func dataOf(c object.Content, into map[string]bool) {
 // repeats reports whether a value outside of a Secret's data repeats the data: it is a Secret as JSON, or it has a word
 // that equals a value of any length. Package secret hides longer values within a text.
 func repeats(v any, held map[string]bool) bool {
-	found := secret.SecretIn(v) != nil
+	found := secret.InAnnotation(v) != nil
 	secret.Leaves(v, func(text string) {
 		words := strings.FieldsFunc(text, func(r rune) bool {
 			return unicode.IsSpace(r) ||

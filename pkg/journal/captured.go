@@ -10,8 +10,8 @@ import (
 // IsBinding reports whether a ClusterRoleBinding of this name states the namespace of an auditor or a webhook.
 func IsBinding(name string) bool { return name == binding || name == webhookBinding }
 
-// Captured returns the data of a ConfigMap that a snapshot keeps: the lines of a journal, or of what a webhook saw, with
-// their fields and nothing else. It is nil for every other ConfigMap.
+// Captured returns the data of a ConfigMap that a snapshot keeps: the lines of a journal, or of what a webhook saw,
+// with their fields and nothing else. It is nil for every other ConfigMap.
 func Captured(name string, isJournal bool, data map[string]any) map[string]any {
 	switch {
 	case name == SeenName:

@@ -254,8 +254,8 @@ func (p *planner) request(f *check.Finding, step remedy.Step) Item {
 func (p *planner) unread(f *check.Finding) []string {
 	for _, d := range p.result.Deployments {
 		if isOf(f, d) && !d.Placed {
-			return []string{"the cluster is not read: Helm refuses the deploy if another manager owns a field that it " +
-				"changes. FD604 then has the words, and repair on that cluster takes the field"}
+			return []string{"the cluster is not read: Helm refuses the deploy if another manager owns a field that " +
+				"it changes. FD604 then has the words, and repair on that cluster takes the field"}
 		}
 	}
 	return nil

@@ -100,7 +100,7 @@ func (u Undo) step(ctx context.Context, c Client, i *Item, e Entry) {
 		i.Action, i.do = report.ActionRestore, &reversal{forward: e.Forward, undo: e.Undo}
 	case e.Previous != nil:
 		i.Action, i.do = report.ActionCreate, &revival{previous: e.Previous, created: e.Created}
-	case e.Ref.IsSecret():
+	case e.IsSecret():
 		i.Action, i.Message = report.ActionNone, "it is a Secret, whose previous values were not recorded"
 		return
 	default:

@@ -287,8 +287,8 @@ func TestAddQuoted(t *testing.T) {
 	}
 }
 
-// TestSecretIn checks which annotations contain a Secret.
-func TestSecretIn(t *testing.T) {
+// TestInAnnotation checks which annotations contain a Secret.
+func TestInAnnotation(t *testing.T) {
 	for annotation, want := range map[any]bool{
 		`{"kind":"Secret","data":{"a":"b"}}`: true,
 		`{"stringData":{}}`:                  true,
@@ -299,7 +299,7 @@ func TestSecretIn(t *testing.T) {
 		"":                                   false,
 		5:                                    false,
 	} {
-		if got := secret.SecretIn(annotation) != nil; got != want {
+		if got := secret.InAnnotation(annotation) != nil; got != want {
 			t.Errorf("%v: a Secret: %v, want %v", annotation, got, want)
 		}
 	}

@@ -83,15 +83,15 @@ func secretValues(c map[string]any, add func(v string, encoded bool)) {
 	meta, _ := c["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	for _, v := range annotations {
-		if inner := SecretIn(v); inner != nil {
+		if inner := InAnnotation(v); inner != nil {
 			delete(inner, "metadata") // no nested copies
 			secretValues(inner, add)
 		}
 	}
 }
 
-// SecretIn returns the Secret in an annotation's value, which is JSON; nil if the value is not a Secret.
-func SecretIn(annotation any) map[string]any {
+// InAnnotation returns the Secret in an annotation's value, which is JSON; nil if the value is not a Secret.
+func InAnnotation(annotation any) map[string]any {
 	text, _ := annotation.(string)
 	if !strings.Contains(text, "ata\"") { // of data or stringData
 		return nil

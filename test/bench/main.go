@@ -116,12 +116,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	for s := range strings.SplitSeq(cmp.Or(*sizes, o.defaultSize()), ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return o, fmt.Errorf("reading -n: %q is not a number of objects", s)
-		}
-		o.sizes = append(o.sizes, n)
+	if err := o.setSizes(cmp.Or(*sizes, o.defaultSize())); err != nil {
+		return o, err
 	}
 	oneSize := o.adopt || o.repair || o.webhook || o.fleet || o.clusters > 0
 	switch {
@@ -142,6 +138,18 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("reading arguments: unexpected argument %q", flags.Arg(0))
 	}
 	return o, nil
+}
+
+// setSizes sets the numbers of objects from a text with commas.
+func (o *options) setSizes(text string) error {
+	for s := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return fmt.Errorf("reading -n: %q is not a number of objects", s)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	return nil
 }
 
 // modes is the number of flags that state what is measured.

@@ -150,8 +150,8 @@ func start(env *envtest.Environment) (*Cluster, error) {
 	return &Cluster{env: env, client: c}, nil
 }
 
-// Attach uses a control plane that runs: the API server of a kubeconfig. It installs the CustomResourceDefinitions of the
-// options there. Stop leaves everything as it is.
+// Attach uses a control plane that runs: the API server of a kubeconfig. It installs the CustomResourceDefinitions of
+// the options there. Stop leaves everything as it is.
 func Attach(kubeconfig string, opts ...Option) (*Cluster, error) {
 	log.SetLogger(logr.Discard()) // as in New
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

@@ -15,6 +15,7 @@ import (
 // by the undo, and also if it has all fields that repair would write.
 func TestRepairCreatesOnlyMissing(t *testing.T) {
 	eachMethod(t, func(t *testing.T, b *bundle) {
+		t.Helper()
 		for name, data := range map[string]map[string]string{"other data": {"mine": "yes"},
 			"the same data": {"colour": "blue"}} {
 			t.Run(name, func(t *testing.T) {

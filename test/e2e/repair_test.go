@@ -163,6 +163,7 @@ func allOf(what string, objs ...*unstructured.Unstructured) map[string]string {
 // deploy. The undo deletes them.
 func TestRepairCreates(t *testing.T) {
 	eachMethod(t, func(t *testing.T, b *bundle) {
+		t.Helper()
 		before := b.getAll(shopObjects()...)
 		for _, obj := range before {
 			b.remove(obj)
@@ -250,6 +251,7 @@ func shopChanges() []change {
 // the undo brings the changes back, except those of the Secret.
 func TestRepairRestores(t *testing.T) {
 	eachMethod(t, func(t *testing.T, b *bundle) {
+		t.Helper()
 		const note = `{"metadata":{"labels":{"team":"blue"},"annotations":{"note":"mine"}}}`
 		for _, obj := range shopObjects() {
 			b.merge("someone", obj, note)

@@ -65,7 +65,7 @@ func (f *fleetServer) reports(capture string) {
 	f.t.Helper()
 	for _, kind := range []string{"bundledeployments.fleet.cattle.io", "bundles.fleet.cattle.io",
 		"gitrepos.fleet.cattle.io", "clusters.fleet.cattle.io", "deployments.apps"} {
-		raw, err := os.ReadFile(filepath.Join("../testdata", capture, kind+".json"))
+		raw, err := os.ReadFile(filepath.Join("..", "testdata", capture, kind+".json"))
 		list := &unstructured.UnstructuredList{}
 		if err == nil {
 			err = list.UnmarshalJSON(raw)
@@ -74,7 +74,8 @@ func (f *fleetServer) reports(capture string) {
 			f.t.Fatal(err)
 		}
 		for i := range list.Items {
-			live, status := f.get(&list.Items[i]), list.Items[i].Object["status"].(map[string]any)
+			live := f.get(&list.Items[i])
+			status, _ := list.Items[i].Object["status"].(map[string]any) // each has one
 			if _, observed := status["observedGeneration"]; observed {
 				status["observedGeneration"] = live.GetGeneration()
 			}
@@ -126,13 +127,14 @@ func TestWalkthrough(t *testing.T) {
 			"them:", args: "audit --fail-on=none", audit: "before"},
 		{text: "The plan lists what has to be written. Without a terminal, `adopt` cannot ask for confirmation, so it " +
 			"only shows the plan:", args: "adopt", status: 1},
-		{text: "The stricter policy does not take objects with the ownership metadata of another set, even if that set " +
-			"has no release any more:", args: "adopt --policy=unmarked clusterrole/edge-reader", status: 1},
+		{text: "The stricter policy does not take objects with the ownership metadata of another set, even if that " +
+			"set has no release any more:", args: "adopt --policy=unmarked clusterrole/edge-reader", status: 1},
 		{text: "`owner` shows who owns an object, and on which evidence:", args: "owner clusterrole/edge-reader"},
 		{text: "`--yes` applies the plan. Before the first write, the receipt with the previous values is on disk:",
 			args: "adopt --yes --receipt receipt.jsonl"},
-		{text: "The remaining findings are about missing and modified objects. They have nothing to do with ownership; " +
-			"[repair](verbs/repair.md) repairs these objects too:", args: "audit --fail-on=none", audit: "adopted"},
+		{text: "The remaining findings are about missing and modified objects. They have nothing to do with " +
+			"ownership; [repair](verbs/repair.md) repairs these objects too:",
+			args: "audit --fail-on=none", audit: "adopted"},
 		{text: "`--undo` restores the previous values:", args: "adopt --undo receipt.jsonl --yes"},
 		{text: "An audit now prints the same as at the beginning, except for the times.", args: "audit --fail-on=none",
 			audit: "after", hidden: true},
@@ -152,15 +154,15 @@ func TestWalkthrough(t *testing.T) {
 func TestWalkthroughTutorial(t *testing.T) {
 	f := sickCluster(t)
 	document, audits := walk(t, []step{
-		{text: "## 7. Repair\n\nThe next commands need a cluster that can be written to. Here it is a real API server " +
-			"with the objects of the capture. They have the states of step 1:",
+		{text: "## 7. Repair\n\nThe next commands need a cluster that can be written to. Here it is a real API " +
+			"server with the objects of the capture. They have the states of step 1:",
 			args: "audit --summary --severity=error", status: 1},
-		{text: "On a terminal, `repair` shows the plan, and asks before it writes. `--yes` answers the question. First, " +
-			"`repair` writes a receipt: a file with what an undo needs. After the last step, it counts the ready " +
+		{text: "On a terminal, `repair` shows the plan, and asks before it writes. `--yes` answers the question. " +
+			"First, `repair` writes a receipt: a file with what an undo needs. After the last step, it counts the ready " +
 			"objects again. The Deployment is not ready yet, because its pods need some time:",
 			args: "repair --yes --receipt receipt.jsonl"},
-		{text: "## 8. Check the result\n\nSome seconds later, Fleet's agent has seen the changes too. Both columns of " +
-			"the table are equal:", args: "audit", audit: "repaired", before: func() { f.reports("clean") }},
+		{text: "## 8. Check the result\n\nSome seconds later, Fleet's agent has seen the changes too. Both " +
+			"columns of the table are equal:", args: "audit", audit: "repaired", before: func() { f.reports("clean") }},
 		{text: "## 9. Undo\n\nThe receipt takes the repair back. `--undo` asks too, unless there is `--yes`. It undoes " +
 			"the last step first:", args: "repair --undo receipt.jsonl --yes"},
 		{text: "One object is not as before: the Secret. A receipt never has the values of a Secret, so the password " +

@@ -39,11 +39,12 @@ var valueSets = []struct {
 	want map[string]string
 }{
 	{name: "default", values: "{}", want: map[string]string{
-		pod + "containers[0].image}":                                  "fleetdoctor/kubectl-fleetdoctor:dev",
-		pod + "containers[0].imagePullPolicy}":                        "IfNotPresent",
-		pod + "nodeSelector}":                                         `{"kubernetes.io/os":"linux"}`,
-		pod + "tolerations[*].key}":                                   "cattle.io/os",
-		pod + "topologySpreadConstraints[*].topologyKey}":             "kubernetes.io/hostname topology.kubernetes.io/zone",
+		pod + "containers[0].image}":           "fleetdoctor/kubectl-fleetdoctor:dev",
+		pod + "containers[0].imagePullPolicy}": "IfNotPresent",
+		pod + "nodeSelector}":                  `{"kubernetes.io/os":"linux"}`,
+		pod + "tolerations[*].key}":            "cattle.io/os",
+		pod + "topologySpreadConstraints[*].topologyKey}": "kubernetes.io/hostname " +
+			"topology.kubernetes.io/zone",
 		"Deployment {.metadata.labels.helm\\.sh/chart}":               "NAME-0.0.0-dev",
 		`Deployment {.metadata.labels.app\.kubernetes\.io/version}`:   "dev",
 		`Deployment {.metadata.labels.app\.kubernetes\.io/instance}`:  "NAME",

@@ -161,7 +161,7 @@ func deny(ctx context.Context, n *node) (string, error) {
 	if err := until(ctx, 10*time.Second, func() error {
 		err := n.client.CoreV1().ConfigMaps(shop).Delete(ctx, desired()[1].Name, dryRun)
 		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("the deletion was not denied: %v", err)
+			return errors.Join(errors.New("the deletion was not denied"), err)
 		}
 		return nil
 	}); err != nil {

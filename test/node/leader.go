@@ -66,7 +66,10 @@ func freeze(ctx context.Context, n *node) (string, error) {
 	if err := errors.Join(err, signal(syscall.SIGCONT)); err != nil {
 		return "", err
 	}
-	time.Sleep(15 * time.Second) // a leader renews its Lease every 10 s
+	select {
+	case <-ctx.Done():
+	case <-time.After(15 * time.Second): // a leader renews its Lease every 10 s
+	}
 	switch now, err := n.leader(ctx); {
 	case err != nil:
 		return "", err

@@ -88,7 +88,7 @@ func enter(ctx context.Context, dir string) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	if exit, ok := errors.AsType[*exec.ExitError](cmd.Run()); ok {
-		return fmt.Errorf("%w (%v)", errFailed, exit)
+		return fmt.Errorf("%w: %w", errFailed, exit)
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func hostile(ctx context.Context, n *node) (string, error) {
 		rec := record.Record{Bundle: name, Namespace: tenant, Objects: record.ConfigMaps("kube-system", 20_000)}
 		document, err := base64.StdEncoding.DecodeString(string(rec.Value()))
 		if err == nil {
-			err = n.createRecord(ctx, tenant, name, base64.StdEncoding.EncodeToString(zipped(bytes.NewReader(document))))
+			value := base64.StdEncoding.EncodeToString(zipped(bytes.NewReader(document)))
+			err = n.createRecord(ctx, tenant, name, value)
 		}
 		if err != nil {
 			return "", err
@@ -159,8 +160,8 @@ func (n *node) restarted(ctx context.Context) error {
 				last = s.LastTerminationState.Terminated.Reason
 			}
 			if !s.Ready || int(s.RestartCount) != n.kills || last == "OOMKilled" {
-				return fmt.Errorf("pod %s: ready %t, %d restarts instead of %d, last end %q", pods.Items[i].Name, s.Ready,
-					s.RestartCount, n.kills, last)
+				return fmt.Errorf("pod %s: ready %t, %d restarts instead of %d, last end %q", pods.Items[i].Name,
+					s.Ready, s.RestartCount, n.kills, last)
 			}
 		}
 	}

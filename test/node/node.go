@@ -188,7 +188,8 @@ func (n *node) socket() string { return n.path("containerd.sock") }
 func (n *node) controlPlane(ctx context.Context) error {
 	const etcd = "http://127.0.0.1:2379"
 	if err := n.daemon("etcd", "--data-dir", n.path("etcd"), "--listen-client-urls", etcd,
-		"--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380", "--unsafe-no-fsync"); err != nil {
+		"--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380",
+		"--unsafe-no-fsync"); err != nil {
 		return err
 	}
 	if err := n.daemon("kube-apiserver", "--etcd-servers", etcd, "--secure-port=6443", "--advertise-address", address,

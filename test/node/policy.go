@@ -69,8 +69,8 @@ func policies(ctx context.Context, n *node) (string, error) {
 		for _, c := range connections {
 			if err := until(ctx, 20*time.Second, func() error { // until the policies are in force
 				if open := n.connects(ctx, peers[c.from].process, peers[c.to].address, c.port); open != s.allowed(c) {
-					return fmt.Errorf("%s: connection from %s to port %d of %s is possible: %t", s.setting, c.from, c.port,
-						c.to, open)
+					return fmt.Errorf("%s: connection from %s to port %d of %s is possible: %t", s.setting, c.from,
+						c.port, c.to, open)
 				}
 				return nil
 			}); err != nil {

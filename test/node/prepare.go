@@ -72,7 +72,8 @@ func prepare(ctx context.Context, dir, previous string) error {
 	for _, b := range [][]string{
 		{"-C", "test/node/programs", "build", "-o", bin + "/", kubernetes + "kubelet", kubernetes + "kube-proxy",
 			kubernetes + "kube-controller-manager", kubernetes + "kube-scheduler"},
-		{"-C", "test/node/policies", "build", "-o", bin + "/", "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"},
+		{"-C", "test/node/policies", "build", "-o", bin + "/",
+			"github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"},
 		{"-C", "test/node/helm", "build", "-o", bin + "/", "helm.sh/helm/v4/cmd/helm"},
 		{"build", "-trimpath", "-ldflags=" + linked(version), "-o", filepath.Join(bin, product),
 			"./cmd/kubectl-fleetdoctor"},
@@ -110,10 +111,12 @@ func linked(version string) string {
 // tag; without a tag, nothing is built.
 func previousRelease(ctx context.Context, dir, revision string) error {
 	if revision == "" {
-		out, err := exec.CommandContext(ctx, "git", "describe", "--tags", "--abbrev=0", "HEAD^").Output()
-		if revision = strings.TrimSpace(string(out)); err != nil || revision == "" {
-			return nil // nothing was released
-		}
+		// The status is that of a repository without a tag: nothing was released.
+		out, _ := exec.CommandContext(ctx, "git", "describe", "--tags", "--abbrev=0", "HEAD^").Output()
+		revision = strings.TrimSpace(string(out))
+	}
+	if revision == "" {
+		return nil
 	}
 	source := filepath.Join(dir, "source")
 	archive := exec.CommandContext(ctx, "git", "archive", "--prefix=source/", "--output="+source+".tar", revision)

@@ -31,7 +31,7 @@ func (n *node) processes(program, prefix string) ([]process, error) {
 			continue
 		}
 		file := func(name string) string {
-			data, _ := os.ReadFile(filepath.Join("/proc", e.Name(), name)) // the process may have ended
+			data, _ := os.ReadFile("/proc/" + e.Name() + "/" + name) // the process may have ended
 			return string(data)
 		}
 		command, _, _ := strings.Cut(file("cmdline"), "\x00")

@@ -94,8 +94,8 @@ func (r *Recorder) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
-			defer stop()
 			r.attempt(last)
+			stop()
 			return nil
 		case <-tick.C:
 		}

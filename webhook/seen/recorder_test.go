@@ -60,7 +60,7 @@ func request(at time.Time, verb journal.Verb, user, namespace, name string) jour
 // TestRecorder checks that requests are written within a second, that one in a minute counts for an object and verb,
 // that a conflict and an error lose nothing, and that what waits at the end is written.
 func TestRecorder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the sleeps below are of the clock of the test, and take no time
+	synctest.Test(t, func(t *testing.T) { // the times below are of the clock of the test, and take no time
 		server := &stored{text: "no request\n"}
 		var events []string
 		r := New(server, func(_ corev1.ObjectReference, s journal.Seen) { events = append(events, s.User) }, func() {},
@@ -77,18 +77,18 @@ func TestRecorder(t *testing.T) {
 		add(journal.Delete, "d", "two")
 		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, journal.SeenName, nil)
 		server.errs = []error{conflict}
-		time.Sleep(writeEvery + 100*time.Millisecond)
+		<-time.After(writeEvery + 100*time.Millisecond)
 		if got := server.users(); got != "a c d" || server.updates != 2 {
 			t.Errorf("%q are written with %d updates", got, server.updates)
 		}
 		server.errs = []error{errors.New("refused")}
-		time.Sleep(pause)
+		<-time.After(pause)
 		add(journal.Delete, "e", "one") // after a minute
-		time.Sleep(writeEvery)
+		<-time.After(writeEvery)
 		if got := server.users(); got != "a c d" {
 			t.Errorf("after an error, %q are written", got)
 		}
-		time.Sleep(writeEvery)
+		<-time.After(writeEvery)
 		add(journal.Delete, "f", "three")
 		stop()
 		if err := <-ended; err != nil || server.users() != "a c d e f" {

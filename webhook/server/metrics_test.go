@@ -91,7 +91,7 @@ fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="2"} 1
 fleetdoctor_webhook_request_duration_seconds_bucket{handler="stamp",le="+Inf"} 2
 fleetdoctor_webhook_request_duration_seconds_sum{handler="stamp"} 3.00006
 fleetdoctor_webhook_request_duration_seconds_count{handler="stamp"} 2
-# HELP fleetdoctor_webhook_requests_not_recorded_total Requests that were not written down, because too many were waiting.
+# HELP fleetdoctor_webhook_requests_not_recorded_total Requests that were not written down, because too many waited.
 # TYPE fleetdoctor_webhook_requests_not_recorded_total counter
 fleetdoctor_webhook_requests_not_recorded_total 0
 # HELP fleetdoctor_webhook_requests_total Admission requests, by handler, decision and reason.

@@ -272,7 +272,7 @@ func NewCollector(s MetricSources) *Collector {
 		limited: newCounter("brakes_total", "Objects that exceeded the rate limit of stamps, "+
 			"because another program removes their ownership metadata each time."),
 		unseen: newCounter("requests_not_recorded_total",
-			"Requests that were not written down, because too many were waiting."),
+			"Requests that were not written down, because too many waited."),
 		closed: newCounter("connections_closed_total",
 			"Connections that were closed or refused, because too many were open."),
 	}

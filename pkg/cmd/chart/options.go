@@ -201,7 +201,8 @@ func (o *options) open(ctx context.Context, ofFleet bool) (*installed, error) {
 	case in.Named != "" && in.Named != in.Namespace:
 		err := fmt.Errorf("%s is installed in namespace %s, not in %s", o.component.Noun, in.Named, in.Namespace)
 		return nil, cli.Failure(err, "ClusterRoleBinding "+o.component.Name+" names it, and a cluster has one "+
-			"installation.\nLeave out -n, or remove that installation first: "+o.subcommand("uninstall")+" -n "+in.Named)
+			"installation.\nLeave out -n, or remove that installation first: "+o.subcommand("uninstall")+
+			" -n "+in.Named)
 	case in.Fleet != "" && !ofFleet:
 		err := fmt.Errorf("%s is deployed by Fleet (release %s), which would undo the change", o.component.Noun,
 			in.Fleet)
@@ -239,7 +240,8 @@ func (o *options) AddHint(err error) error {
 	hint := ""
 	switch {
 	case strings.Contains(err.Error(), "cannot be imported into the current release"): // Helm has no type for it
-		hint = "Nothing was written. Another program installed this object: remove it, or change its installation there."
+		hint = "Nothing was written. Another program installed this object: remove it, or change its installation " +
+			"there."
 		if o.component.Generated != "" {
 			hint += "\nIf " + o.component.Generated + ": " + o.subcommand("uninstall") + ", then install again."
 		}

@@ -35,8 +35,8 @@ type uninstallOptions struct {
 // NewUninstall returns the subcommand uninstall.
 func NewUninstall(env cli.Environment, component Component, short string) *cobra.Command {
 	o := &uninstallOptions{options: newOptions(env, component, "It requires get, list and delete on every kind of an "+
-		"installation ("+component.Verb+" install --dry-run=client lists\nthem), and update on secrets. cluster-admin has "+
-		"all of them.")}
+		"installation ("+component.Verb+" install --dry-run=client lists\nthem), and update on secrets. "+
+		"cluster-admin has all of them.")}
 	c := NewCommand(o, &cobra.Command{Use: "uninstall", Short: short})
 	o.addFlags(c, namespaceUsage)
 	o.dryRun.AddDryRun(c,

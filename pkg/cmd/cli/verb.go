@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cli has what every command has: the environment, the three steps of its options, enum flags, near misses and
+// the exit status. It does not know what is read.
 package cli
 
 import (

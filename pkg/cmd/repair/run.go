@@ -164,21 +164,10 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	case len(notFound) > 0:
 		return s.notDesired(notFound[0], found)
 	}
-	s.describe(found)
-	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
-		return !c.SetsComplete || len(c.Unreadable) > 0
-	})
-	adopts := func(i repair.Item) bool { return i.Writes() && i.Action == report.ActionAdopt }
-	if setsUnknown && slices.ContainsFunc(s.items, adopts) {
-		s.document.Notes = append(s.document.Notes,
-			"not every release record could be read: other bundles may desire these objects")
-	}
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	s.document.Codes, s.document.Allowed = s.codes, s.allow
-	s.noteUnrepaired(found)
-	if asked := repair.Asked(found.Result, s.items); asked != "" {
-		s.document.Notes = append(s.document.Notes, asked)
-	}
+	s.describe(found)
+	s.note(found)
 	if err := s.prove(ctx, in); err != nil || s.cluster == nil {
 		return err
 	}
@@ -192,6 +181,22 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	}
 	in.Show("asking the server about the steps", 0)
 	return repair.Prepare(ctx, s.clients(false), s.items, s.allow)
+}
+
+// note adds what a reader of the plan must know.
+func (s *session) note(found *engine.Audit) {
+	setsUnknown := slices.ContainsFunc(found.Desired.Clusters, func(c *directory.Cluster) bool {
+		return !c.SetsComplete || len(c.Unreadable) > 0
+	})
+	adopts := func(i repair.Item) bool { return i.Writes() && i.Action == report.ActionAdopt }
+	if setsUnknown && slices.ContainsFunc(s.items, adopts) {
+		s.document.Notes = append(s.document.Notes,
+			"not every release record could be read: other bundles may desire these objects")
+	}
+	s.noteUnrepaired(found)
+	if asked := repair.Asked(found.Result, s.items); asked != "" {
+		s.document.Notes = append(s.document.Notes, asked)
+	}
 }
 
 // prove renders the bundles of which the plan writes objects that only a release record states.
@@ -214,11 +219,11 @@ func (s *session) prove(ctx context.Context, in *input.Reading) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		repair.Prove(s.items, nil)
-		return nil
+	var result *evaluate.Result
+	if err == nil { // otherwise nothing is proven
+		result = rendered.Result
 	}
-	repair.Prove(s.items, rendered.Result)
+	repair.Prove(s.items, result)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/install"
@@ -40,12 +39,4 @@ func TestUninstallCertManager(t *testing.T) {
 		t.Errorf("it deleted:\n%s", r.out)
 	}
 	f.get(t, foreign, "issued", "foreign")
-}
-
-// granted returns the kubeconfig of a user who has only these rights, in one namespace or, with "", in the whole
-// cluster.
-func (f *fixture) granted(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) string {
-	t.Helper()
-	f.Grant(t, user, namespace, rules...)
-	return f.UserKubeconfig(t, user)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package export writes the formats that only an audit has: JUnit, SARIF, Markdown, HTML, and the rules for fleet.yaml.
 package export
 
 import (
