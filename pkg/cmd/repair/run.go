@@ -164,9 +164,9 @@ func (s *session) plan(ctx context.Context, in *input.Reading) error {
 	case len(notFound) > 0:
 		return s.notDesired(notFound[0], found)
 	}
+	s.describe(found)
 	s.document.Policy, s.document.TakeFrom = string(o.Policy), s.takeFrom
 	s.document.Codes, s.document.Allowed = s.codes, s.allow
-	s.describe(found)
 	s.note(found)
 	if err := s.prove(ctx, in); err != nil || s.cluster == nil {
 		return err
