@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,14 @@ func TestGuard(t *testing.T) {
 func TestStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, written := fake.NewClientset(), &queue{}
+		var stopped atomic.Bool
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if !stopped.Load() {
+				return false, nil, nil
+			}
+			<-time.After(time.Minute)
+			return true, nil, errors.New("connection refused")
+		})
 		s := newServer(t, client, "one", written)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -109,10 +118,7 @@ func TestStopped(t *testing.T) {
 		if _, writes := written.counts(); writes == 0 {
 			t.Fatal("the leader does not write")
 		}
-		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			<-time.After(time.Minute)
-			return true, nil, errors.New("connection refused")
-		})
+		stopped.Store(true)
 		<-time.After(leaseDuration)
 		_, before := written.counts()
 		<-time.After(20 * time.Second)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,16 +24,21 @@ import (
 
 // stored is the ConfigMap on a server. errs are the results of the next updates.
 type stored struct {
+	mu      sync.Mutex // guards the fields below
 	text    string
 	errs    []error
 	updates int
 }
 
 func (s *stored) Get(context.Context, string, metav1.GetOptions) (*corev1.ConfigMap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return &corev1.ConfigMap{Data: map[string]string{journal.SeenKey: s.text}}, nil
 }
 
 func (s *stored) Update(_ context.Context, m *corev1.ConfigMap, _ metav1.UpdateOptions) (*corev1.ConfigMap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.updates++
 	if len(s.errs) > 0 {
 		err := s.errs[0]
@@ -43,13 +49,22 @@ func (s *stored) Update(_ context.Context, m *corev1.ConfigMap, _ metav1.UpdateO
 	return m, nil
 }
 
-// users are the users of the requests that a ConfigMap has.
-func (s *stored) users() string {
+// fail makes the next update fail.
+func (s *stored) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = []error{err}
+}
+
+// users are the users of the requests that the ConfigMap has, and the number of updates.
+func (s *stored) users() (users string, updates int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []string
 	for _, x := range journal.DecodeSeen(s.text) {
 		out = append(out, x.User)
 	}
-	return strings.Join(out, " ")
+	return strings.Join(out, " "), s.updates
 }
 
 func request(at time.Time, verb journal.Verb, user, namespace, name string) journal.Seen {
@@ -76,23 +91,24 @@ func TestRecorder(t *testing.T) {
 		add(journal.Update, "c", "one")
 		add(journal.Delete, "d", "two")
 		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, journal.SeenName, nil)
-		server.errs = []error{conflict}
+		server.fail(conflict)
 		<-time.After(writeEvery + 100*time.Millisecond)
-		if got := server.users(); got != "a c d" || server.updates != 2 {
-			t.Errorf("%q are written with %d updates", got, server.updates)
+		if got, updates := server.users(); got != "a c d" || updates != 2 {
+			t.Errorf("%q are written with %d updates", got, updates)
 		}
-		server.errs = []error{errors.New("refused")}
+		server.fail(errors.New("refused"))
 		<-time.After(pause)
 		add(journal.Delete, "e", "one") // after a minute
 		<-time.After(writeEvery)
-		if got := server.users(); got != "a c d" {
+		if got, _ := server.users(); got != "a c d" {
 			t.Errorf("after an error, %q are written", got)
 		}
 		<-time.After(writeEvery)
 		add(journal.Delete, "f", "three")
 		stop()
-		if err := <-ended; err != nil || server.users() != "a c d e f" {
-			t.Errorf("at the end, %q are written: %v", server.users(), err)
+		err := <-ended
+		if got, _ := server.users(); err != nil || got != "a c d e f" {
+			t.Errorf("at the end, %q are written: %v", got, err)
 		}
 		if got := strings.Join(events, " "); got != "a c d e f" {
 			t.Errorf("events of %q", got)
