@@ -193,8 +193,8 @@ func (r Result) Decide(p Policy, takeFrom []string) (Situation, error) {
 	return r.Owners[0].Situation, nil
 }
 
-// OnlyFrom names the only owner of the object, if it is another release that exists: a bundle can take the object only
-// from it. It is "" otherwise, and for a set of Fleet itself or of Rancher.
+// OnlyFrom names the release or the set that owns the object, if it exists and nothing else protects the object: the
+// bundle can then take the object with this name. It is "" otherwise, and for a set of Fleet itself or of Rancher.
 func (r Result) OnlyFrom() string {
 	_, err := r.Decide(IfUnowned, nil)
 	if refusal, ok := errors.AsType[*RefusalError](err); ok && len(refusal.Conflicts) == 1 {

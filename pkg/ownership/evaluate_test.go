@@ -4,6 +4,7 @@ package ownership
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +155,15 @@ func TestEvaluate(t *testing.T) {
 			if err != nil && (!errors.As(err, &refusal) || len(refusal.Conflicts) == 0 ||
 				refusal.Object.Name != "theme" || !strings.Contains(err.Error(), "web/theme")) {
 				t.Errorf("error %v", err)
+			}
+			// What OnlyFrom names can be taken. A set of Fleet, and an owner that is not known, are not named.
+			from, existing := r.OnlyFrom(), []string{"LivingRelease!", "KnownID!", "KnownHash!"}
+			exists := slices.Contains(existing, decided)
+			if from != "" && !exists || from == "" && exists && len(r.Owners) == 1 {
+				t.Errorf("only from %q", from)
+			}
+			if _, err := r.Decide(IfUnowned, []string{from}); from != "" && err != nil {
+				t.Errorf("taken from %s: %v", from, err)
 			}
 			// An owner in takeFrom is not a conflict.
 			var names []string

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/printers/digest"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/report"
@@ -323,8 +322,8 @@ func stepsOf(l *layout, f *report.Finding) []report.Remedy {
 func finding(l *layout, f report.Finding) {
 	problem(l, f.Severity, f.Code, f.Message)
 	evidence := f.Described()
-	if codes.Is(f.Code, codes.AboutOwnership) && !l.wide {
-		evidence = report.Seen(evidence) // the rest is up to five labels and annotations, which adopt shows
+	if !l.wide {
+		evidence = report.Brief(f.Code, evidence)
 	}
 	if n := len(f.Clusters); n > 0 {
 		clusters := strings.Join(limited(l, f.Clusters), ", ")

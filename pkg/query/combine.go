@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
-	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/remedy"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/evaluate"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/fleet/v1alpha1"
@@ -152,10 +151,7 @@ func (x *explainer) step(s *check.Step, found []check.Finding) report.WhyStep {
 		}
 		if i == 0 && j >= 0 {
 			out.Message = shown.Message + strings.TrimPrefix(s.Message, r.Message)
-			out.Evidence = found[j].Evidence
-			if codes.Is(found[j].Code, codes.AboutOwnership) { // the rest is ownership metadata, which adopt shows
-				out.Evidence = report.Seen(out.Evidence)
-			}
+			out.Evidence = report.Brief(found[j].Code, found[j].Evidence)
 		}
 		out.Resources = append(out.Resources, shown)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check"
+	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/check/codes"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/object"
 	"github.com/fleetdoctor/kubectl-fleetdoctor/pkg/secret"
 )
@@ -130,8 +131,12 @@ func (f *Finding) Described() []string {
 // SeenMark ends each sentence of the evidence about a request that the admission webhook saw.
 const SeenMark = " (seen by the webhook)"
 
-// Seen returns the sentences of some evidence about requests that the admission webhook saw.
-func Seen(evidence []string) []string {
+// Brief returns the evidence of a finding with a code, without ownership metadata: up to five labels and annotations,
+// which the verb adopt shows.
+func Brief(code string, evidence []string) []string {
+	if !codes.Is(code, codes.AboutOwnership) {
+		return evidence
+	}
 	return slices.DeleteFunc(slices.Clone(evidence), func(e string) bool { return !strings.HasSuffix(e, SeenMark) })
 }
 

@@ -70,6 +70,13 @@ func TestWebhookSeen(t *testing.T) {
 		"(seen by the webhook)")
 	expectContains(t, "the object that was taken", evidence[codes.Unowned+" "+objs[1].GetName()],
 		"alice removed or changed its label "+fleet.HashLabel, "with kubectl-annotate at ")
+	for i := range r.report.Findings {
+		finding := &r.report.Findings[i]
+		takes := strings.Contains(finding.Remediation, "--dangerous-take-from=")
+		if takes != (finding.Code == codes.Unowned) {
+			t.Errorf("%s %s: remedy %q", finding.Code, finding.Object.Name, finding.Remediation)
+		}
+	}
 	who := "alice removed or changed its label " + fleet.HashLabel
 	for _, args := range [][]string{{"audit", "bundle/eleven", "-n", workspace},
 		{"why", objs[1].GetKind() + "/" + objs[1].GetName(), "-n", objs[1].GetNamespace()}} {
