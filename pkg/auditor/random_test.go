@@ -175,8 +175,8 @@ func TestSameResult(t *testing.T) {
 	}
 }
 
-// TestUpgrade checks that an upgrade of one release does not make the auditor evaluate everything again. It may have to
-// if it looks between two writes of Helm, so not each upgrade counts.
+// TestUpgrade checks that an upgrade of one release does not make the auditor evaluate everything again. One of three
+// may, if the record of the release changes while it is read.
 func TestUpgrade(t *testing.T) {
 	installed(t)
 	a := begin(t, shared.Config())
@@ -190,7 +190,7 @@ func TestUpgrade(t *testing.T) {
 		reported(t, "one", revision, 5)
 		a.equal(shared.Config(), "upgrade")
 	}
-	if n := a.evaluations(true) - before; n >= last-1 {
+	if n := a.evaluations(true) - before; n > 1 {
 		t.Errorf("everything was evaluated %d times because of %d upgrades", n, last-1)
 	}
 }
