@@ -96,7 +96,7 @@ func until(ctx context.Context, limit time.Duration, condition func() error) err
 	}
 }
 
-// start starts everything.
+// start starts the node and its control plane. It returns when the node is ready.
 func (n *node) start(ctx context.Context) error {
 	// crun refuses cgroups of version 1 beside version 2.
 	if _, err := os.Stat("/sys/fs/cgroup/unified"); err == nil {
@@ -115,7 +115,7 @@ func (n *node) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return n.enforcePolicies(ctx)
 }
 
 // files writes the configuration.
@@ -222,8 +222,7 @@ func (n *node) controlPlane(ctx context.Context) error {
 	return n.daemon("kube-scheduler", "--kubeconfig", n.path("kubeconfig"), "--leader-elect=false", "--secure-port=0")
 }
 
-// kubelet starts containerd with the images, the kubelet, kube-proxy, and what enforces the policies of the network. It
-// waits until the node is ready.
+// kubelet starts containerd with the images, the kubelet and kube-proxy.
 func (n *node) kubelet(ctx context.Context) error {
 	if err := n.daemon("containerd", "-c", n.path("containerd.toml")); err != nil {
 		return err
@@ -247,10 +246,13 @@ func (n *node) kubelet(ctx context.Context) error {
 		address, "--hostname-override=n1", "--root-dir", n.path("kubelet")); err != nil {
 		return err
 	}
-	if err := n.daemon("kube-proxy", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1",
-		"--proxy-mode=iptables", "--cluster-cidr", pods, "--conntrack-max-per-core=0"); err != nil {
-		return err
-	}
+	return n.daemon("kube-proxy", "--kubeconfig", n.path("kubeconfig"), "--hostname-override=n1",
+		"--proxy-mode=iptables", "--cluster-cidr", pods, "--conntrack-max-per-core=0")
+}
+
+// enforcePolicies waits until the node is ready, and starts what enforces the policies of the network: it ends at once
+// if it does not find the node.
+func (n *node) enforcePolicies(ctx context.Context) error {
 	if err := until(ctx, time.Minute, func() error {
 		out, err := n.run(ctx, "kubectl", "get", "nodes", "--no-headers")
 		if err == nil && !strings.Contains(out, " Ready ") {

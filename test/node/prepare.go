@@ -41,7 +41,7 @@ func missingPrograms() []string {
 	}
 	for _, p := range []struct{ name, pkg string }{{"containerd", "containerd"}, {"ctr", "containerd"},
 		{"crun", "crun"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}, {"ipset", "ipset"}, {"ip", "iproute2"},
-		{"unshare", "util-linux"}} {
+		{"unshare", "util-linux"}, {"nsenter", "util-linux"}, {"bash", "bash"}} {
 		if _, err := exec.LookPath(p.name); err != nil {
 			out = append(out, p.name+" (Debian: "+p.pkg+")")
 		}
